@@ -78,6 +78,23 @@ class SourceInfo:
 
 
 @dataclass(frozen=True, slots=True)
+class Place:
+    """Where a figure was read: a line of a log, or a series at a time.
+
+    Attributes:
+        source: index into `Evidence.sources`.
+        offset: byte offset of the log line (or of the series in its document).
+        series: exposed name with the labels that matter, for figures from metrics; None for logs.
+        time: UTC seconds of the sample, for figures from metrics.
+    """
+
+    source: int
+    offset: int | None = None
+    series: str | None = None
+    time: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Damage:
     """A place that could not be understood, counted and kept.
 

@@ -1,0 +1,1 @@
+"""Data, not code: metrics, flags, GPUs, models, log lines and messages, by vLLM version."""
