@@ -1,0 +1,1 @@
+"""Findings of either kind in, the text that a CI system reads out: SARIF, JUnit, GitHub."""
