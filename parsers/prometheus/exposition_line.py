@@ -21,7 +21,7 @@ _REST = re.compile(
     re.DOTALL,
 )
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_MILLISECONDS_FROM = 1e11
+MILLISECONDS_FROM = 1e11
 """A larger timestamp is in milliseconds: as seconds it would lie after the year 5138."""
 
 
@@ -93,7 +93,7 @@ def read_name(text: str) -> tuple[dict[str, str], int] | None:
 
 def seconds(stamp: float) -> float:
     """Bring a timestamp of either format to seconds."""
-    return stamp / 1000 if abs(stamp) >= _MILLISECONDS_FROM else stamp
+    return stamp / 1000 if abs(stamp) >= MILLISECONDS_FROM else stamp
 
 
 def _unescape(text: str) -> str:

@@ -30,7 +30,7 @@ class Rows:
     Attributes:
         source: where the rows come from.
         options: which rows to keep.
-        lines / matched / ignored: counted by the formats that read lines.
+        lines / matched / ignored / unknown: counted by the formats that read lines.
         damaged: places that could not be understood, kept in `damages` up to a bound.
         notes: sentences for the operator.
         dropped_series / dropped_samples: left out, since the product has no use for them.
@@ -43,6 +43,7 @@ class Rows:
     lines: int = 0
     matched: int = 0
     ignored: int = 0
+    unknown: int = 0
     damaged: int = 0
     notes: list[str] = field(default_factory=list)
     damages: list[Damage] = field(default_factory=list)
@@ -118,6 +119,7 @@ class Rows:
             lines=self.lines,
             matched=self.matched,
             ignored=self.ignored,
+            unknown=self.unknown,
             damaged=self.damaged,
             samples=samples.height,
             note="; ".join(dict.fromkeys(self.notes)) or None,

@@ -6,79 +6,93 @@ A scrape begins at a time line, after ``# EOF``, or where a series comes a secon
 import itertools
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
+
 ASSUMED_INTERVAL_S = 15.0
 """Between scrapes of one file that nothing tells the times of: the interval most configurations of
 Prometheus set. A guess; it is said in the note of the file. Ratios of counters do not depend on it.
 """
 
+_WINDOW = 4096  # rows searched at once for the start of the next scrape
+
+Names = npt.NDArray[np.int64]
+
 
 @dataclass(slots=True)
 class Scrapes:
-    """The scrapes of one source, numbered from 0 in the order they stand in.
+    """The places where scrapes begin, by the number of samples read before.
 
     Attributes:
-        times: what is known of the time of each scrape.
+        borders: (samples read so far, time of the scrape that begins here or None).
     """
 
-    times: list[float | None] = field(default_factory=lambda: [None])
-    _seen: dict[int, int] = field(default_factory=dict)
-    _empty: bool = True
+    borders: list[tuple[int, float | None]] = field(default_factory=list)
 
-    @property
-    def current(self) -> int:
-        """Return the number of the scrape that lines now belong to."""
-        return len(self.times) - 1
+    def begin(self, samples_so_far: int, stamp: float | None) -> None:
+        """Begin a scrape at a time line, or behind an end mark (no stamp)."""
+        self.borders.append((samples_so_far, stamp))
 
-    def saw(self, key: int) -> int:
-        """Take notice of a sample of a series; return the number of its scrape."""
-        if self._seen.get(key) == self.current:
-            self.times.append(None)
-        self._seen[key] = self.current
-        self._empty = False
-        return self.current
-
-    def time_line(self, stamp: float) -> None:
-        """Begin a scrape that was taken at a known time."""
-        if not self._empty:
-            self.times.append(None)
-        self.times[-1] = stamp
-        self._empty = True
-
-    def end(self) -> None:
-        """End the current scrape (``# EOF``)."""
-        if not self._empty:
-            self.times.append(None)
-            self._empty = True
-
-    def settled(self, last: float | None) -> tuple[list[float | None], bool]:
-        """Return the time of each scrape, and whether any was assumed.
+    def stamps(self, names: Names, last: float | None) -> tuple[npt.NDArray[np.float64], bool]:
+        """Give each sample the time of its scrape.
 
         Args:
+            names: which series each sample is of, in the order of the text.
             last: when the last scrape was taken, if no line says so (name or mtime of the file).
+
+        Returns:
+            UTC seconds per sample, NaN where nothing tells them; and whether any were assumed.
         """
-        times = list(self.times)
-        if self._empty and len(times) > 1 and times[-1] is None:
-            times.pop()
-        known = [index for index, time in enumerate(times) if time is not None]
-        if not known:
-            if last is None:
-                return times, False
+        starts = _starts(names, [at for at, _ in self.borders])
+        times: list[float | None] = [None] * len(starts)
+        for at, stamp in self.borders:
+            if stamp is not None and at < len(names):
+                times[int(np.searchsorted(starts, at, "right")) - 1] = stamp
+        if last is not None and all(time is None for time in times):
             times[-1] = last
-            known = [len(times) - 1]
-        assumed = len(known) < len(times)
+        known = [index for index, time in enumerate(times) if time is not None]
+        assumed = 0 < len(known) < len(times)
         if assumed:
-            _interpolate(times, known)
-        return times, assumed
+            _fill(times, known)
+        lengths = np.diff(np.append(starts, len(names)))
+        stamps = np.array([np.nan if time is None else time for time in times])
+        return np.repeat(stamps, lengths), assumed
 
 
-def _interpolate(times: list[float | None], known: list[int]) -> None:
+def _starts(names: Names, borders: list[int]) -> Names:
+    """Return the row of the first sample of each scrape."""
+    order = np.argsort(names, kind="stable")
+    same = names[order[1:]] == names[order[:-1]]
+    previous = np.full(len(names), -1)
+    previous[order[1:][same]] = order[:-1][same]
+    fixed = sorted({0, *(at for at in borders if at < len(names))})
+    starts = []
+    for start, stop in itertools.pairwise([*fixed, len(names)]):
+        while start < stop:
+            starts.append(start)
+            start = _next_repeat(previous, start, stop)
+    return np.array(starts)
+
+
+def _next_repeat(previous: Names, start: int, stop: int) -> int:
+    """Return the first row behind `start` whose series was seen since `start`."""
+    for left in range(start + 1, stop, _WINDOW):
+        seen = previous[left : min(left + _WINDOW, stop)] >= start
+        hit = int(seen.argmax())
+        if seen[hit]:
+            return left + hit
+    return stop
+
+
+def _fill(times: list[float | None], known: list[int]) -> None:
     """Fill unknown times evenly between known ones, and outside at the assumed interval."""
+    settled = {index: time for index, time in enumerate(times) if time is not None}
     for left, right in itertools.pairwise(known):
-        start, end = times[left] or 0.0, times[right] or 0.0
+        step = (settled[right] - settled[left]) / (right - left)
         for index in range(left + 1, right):
-            times[index] = start + (end - start) * (index - left) / (right - left)
+            times[index] = settled[left] + step * (index - left)
     first, final = known[0], known[-1]
     for index in range(first):
-        times[index] = (times[first] or 0.0) - ASSUMED_INTERVAL_S * (first - index)
+        times[index] = settled[first] - ASSUMED_INTERVAL_S * (first - index)
     for index in range(final + 1, len(times)):
-        times[index] = (times[final] or 0.0) + ASSUMED_INTERVAL_S * (index - final)
+        times[index] = settled[final] + ASSUMED_INTERVAL_S * (index - final)

@@ -1,0 +1,129 @@
+"""Cuts blocks of sample lines into names, values and timestamps in bulk.
+
+A dump repeats the same few thousand names millions of times, so names are told apart as plain bytes
+and only one of each is read; numbers are converted as columns. What does not fit the plain form
+(``name value`` or ``name value timestamp``, single spaces) is handed back to be read line by line.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+from parsers.prometheus.rows import Floats
+
+Indices = npt.NDArray[np.int64]
+Mask = npt.NDArray[np.bool_]
+Bytes = npt.NDArray[np.uint8]
+
+_NEWLINE, _RETURN, _SPACE, _BRACE, _HASH = (ord(char) for char in "\n\r }#")
+_PARTS = 6  # of a line: name, gap, value, gap, timestamp, gap up to the next sample line
+
+
+@dataclass(frozen=True, slots=True)
+class SampleLines:
+    """The lines of one block. The columns have one row for each line in plain form.
+
+    Attributes:
+        starts / ends: of every line in the block, line end not included.
+        lines: which lines the rows stand for.
+        odd: lines to be read singly: comments that are neither HELP, TYPE nor UNIT, and all that is
+            no plain sample.
+        silent: number of HELP, TYPE and UNIT lines and of empty lines.
+        names: distinct names (with labels) as they stand in the text.
+        name: index into `names`.
+        value: as exposed.
+        stamp: timestamp as exposed; NaN where the line has none.
+    """
+
+    starts: Indices
+    ends: Indices
+    lines: Indices
+    odd: Indices
+    silent: int
+    names: list[bytes]
+    name: Indices
+    value: Floats
+    stamp: Floats
+
+
+def cut(block: bytes) -> SampleLines:
+    """Cut a block of whole lines (text that ends with a line end) that is not empty."""
+    text = np.frombuffer(block, np.uint8)
+    newlines = np.flatnonzero(text == _NEWLINE)
+    starts = np.concatenate([np.zeros(1, np.int64), newlines[:-1] + 1])
+    ends = newlines - ((newlines > starts) & (text[newlines - 1] == _RETURN))
+    first = text[starts]
+    silent = (ends == starts) | ((first == _HASH) & _is_description(text, starts))
+    lines = np.flatnonzero(~silent & (first != _HASH))
+    bounds, plain = _bounds(text, starts[lines], ends[lines])
+    lines, bounds = lines[plain], bounds[plain]
+    names, name, value, stamp = _columns(block, bounds)
+    stamped = bounds[:, 4] > bounds[:, 3]
+    good = value.is_not_null().to_numpy() & (stamp.is_not_null().to_numpy() | ~stamped)
+    is_row = np.zeros(len(starts), np.bool_)
+    is_row[lines[good]] = True
+    return SampleLines(
+        starts,
+        ends,
+        lines[good],
+        np.flatnonzero(~is_row & ~silent),
+        int(silent.sum()),
+        names,
+        name[good],
+        value.fill_null(np.nan).to_numpy()[good],
+        stamp.fill_null(np.nan).to_numpy()[good],
+    )
+
+
+def _is_description(text: Bytes, starts: Indices) -> Mask:
+    """Tell which lines start like ``# HELP``, ``# TYPE`` or ``# UNIT``."""
+    found = np.zeros(len(starts), np.bool_)
+    inside = starts + 6 < len(text)
+    at = starts[inside]
+    word = np.stack([text[at + offset] for offset in range(7)])
+    for name in (b"# HELP ", b"# TYPE ", b"# UNIT "):
+        found[inside] |= (word == np.frombuffer(name, np.uint8)[:, None]).all(axis=0)
+    return found
+
+
+def _bounds(text: Bytes, starts: Indices, ends: Indices) -> tuple[Indices, Mask]:
+    """Find the parts of sample lines by their last one or two spaces.
+
+    Returns:
+        Per line where name, gap, value, gap, timestamp and gap start; and which lines have a name
+        and a value at all.
+    """
+    spaces = np.concatenate([np.full(2, -1), np.flatnonzero(text == _SPACE)])
+    index = np.searchsorted(spaces, ends) - 1
+    last, before = spaces[index], spaces[np.maximum(index - 1, 0)]
+    plain = last > starts
+    # Behind a closing brace stands the value; else what stands there is a timestamp, if the line
+    # has another space: ``up 1`` against ``up 1 1795973250106``.
+    stamped = plain & (text[last - 1] != _BRACE) & (before > starts)
+    name_end = np.where(stamped, before, last)
+    value_end = np.where(stamped, last, ends)
+    stamp_start = np.where(stamped, last + 1, ends)
+    return np.stack([starts, name_end, name_end + 1, value_end, stamp_start, ends], axis=1), plain
+
+
+def _columns(block: bytes, bounds: Indices) -> tuple[list[bytes], Indices, pl.Series, pl.Series]:
+    """Convert the parts of lines into columns without copying the text."""
+    import pyarrow as pa
+
+    offsets = np.append(bounds.reshape(-1), len(block))
+    parts = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(block)]
+    )
+    column = pl.Series(values=parts, dtype=pl.Binary)
+    frame = pl.DataFrame({"name": column.gather_every(_PARTS)})
+    distinct = frame.unique(maintain_order=True).with_row_index("index")
+    index = frame.join(distinct, on="name", how="left", maintain_order="left")["index"]
+    value, stamp = (
+        column.gather_every(_PARTS, part)
+        .cast(pl.String, strict=False)
+        .cast(pl.Float64, strict=False)
+        for part in (2, 4)
+    )
+    return distinct["name"].to_list(), index.to_numpy().astype(np.int64), value, stamp

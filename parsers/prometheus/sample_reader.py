@@ -1,0 +1,180 @@
+"""Reads the sample lines of a source: in bulk where they are plain, one by one where they are not."""
+
+import re
+
+import numpy as np
+import numpy.typing as npt
+
+from parsers.interface import Parsed, Progress, ReadOptions, Source
+from parsers.prometheus.exposition_line import MILLISECONDS_FROM, Sample, read_line, read_name
+from parsers.prometheus.labels import series_name
+from parsers.prometheus.line_blocks import line_blocks
+from parsers.prometheus.rows import DROPPED, Floats, Keys, Rows
+from parsers.prometheus.sample_lines import Indices, SampleLines, cut
+from parsers.prometheus.scrape_time import time_in
+from parsers.prometheus.scrapes import Scrapes
+
+_UNREADABLE = -2
+"""Key of a text in the place of a name that is no name."""
+
+_NAME = re.compile(r"\s*([a-zA-Z_:][a-zA-Z0-9_:]*)(\s*\{)?")
+
+
+class SampleReader:
+    """The reading of one source.
+
+    Attributes:
+        rows: what was read so far.
+    """
+
+    def __init__(self, source: Source, options: ReadOptions) -> None:
+        self.rows = Rows(source, options)
+        self._keys: dict[bytes, int] = {}
+        self._untimed: list[tuple[Indices, Floats]] = []
+        self._untimed_count = 0
+        self._scrapes = Scrapes()
+
+    def read(self, progress: Progress) -> None:
+        """Read the whole source."""
+        rows, source = self.rows, self.rows.source
+        with source.open() as stream:
+            for block, base in line_blocks(stream, rows.damage):
+                rows.bytes = base + len(block)
+                self._block(block, base)
+                progress(source.path, rows.bytes, source.size or 0)
+        if source.size is not None:
+            rows.bytes = min(rows.bytes, source.size)
+
+    def finish(self, format_name: str) -> Parsed:
+        """Give the samples without a timestamp the time of their scrape, and close the tables."""
+        rows = self.rows
+        if self._untimed:
+            keys = np.concatenate([part[0] for part in self._untimed])
+            values = np.concatenate([part[1] for part in self._untimed])
+            last = time_in(rows.source.name)
+            if last is None:
+                last = rows.source.mtime
+            stamps, assumed = self._scrapes.stamps(keys, last)
+            if np.isnan(stamps[-1]):
+                rows.clock = "none"
+                rows.notes.append("nothing tells when it was scraped")
+            elif assumed:
+                rows.notes.append("some scrapes have no time: evenly spaced times were assumed")
+            rows.add_points(keys.astype(np.uint32), stamps, values)
+        return rows.finish(format_name)
+
+    def _block(self, block: bytes, base: int) -> None:
+        """Read one block of whole lines."""
+        rows = self.rows
+        found = cut(block)
+        keys = self._keys_of(found, base)[found.name]
+        readable = keys != _UNREADABLE
+        singly = np.union1d(found.odd, found.lines[~readable])
+        samples, borders = self._single_lines(block, base, found, singly)
+        matched = int(readable.sum()) + len(samples)
+        rows.lines += len(found.starts)
+        rows.matched += matched
+        rows.ignored += found.silent + len(borders)
+        lines = np.concatenate([found.lines[readable], [line for line, _, _ in samples]])
+        keys = np.concatenate([keys[readable], [key for _, key, _ in samples]]).astype(np.int64)
+        values = np.concatenate([found.value[readable], [sample.value for _, _, sample in samples]])
+        stamps = np.concatenate(
+            [
+                found.stamp[readable],
+                [np.nan if one.stamp is None else one.stamp for _, _, one in samples],
+            ]
+        )
+        order = np.argsort(lines, kind="stable") if len(samples) else slice(None)
+        self._add(lines[order], keys[order], values[order], stamps[order], borders)
+
+    def _keys_of(self, found: SampleLines, base: int) -> Indices:
+        """Return the key of each distinct name of a block."""
+        first = np.full(len(found.names), -1)
+        first[found.name[::-1]] = np.arange(len(found.name))[::-1]
+        keys = np.full(len(found.names), _UNREADABLE)
+        for index, row in enumerate(first.tolist()):
+            if row < 0:
+                continue  # all lines with this name are read singly
+            name = found.names[index]
+            key = self._keys.get(name)
+            if key is None:
+                labels = read_name(name.decode("utf-8", "replace"))
+                if labels is None or labels[1] != len(name.decode("utf-8", "replace")):
+                    key = _UNREADABLE
+                else:
+                    offset = base + int(found.starts[found.lines[row]])
+                    key = self.rows.key(series_name(labels[0]), offset)
+                self._keys[name] = key
+            keys[index] = key
+        return keys
+
+    def _single_lines(
+        self, block: bytes, base: int, found: SampleLines, lines: Indices
+    ) -> tuple[list[tuple[int, int, Sample]], list[tuple[int, float | None]]]:
+        """Read lines one by one.
+
+        Returns:
+            Samples as (line, key, sample) and the starts of scrapes as (line, time).
+        """
+        rows = self.rows
+        samples: list[tuple[int, int, Sample]] = []
+        borders: list[tuple[int, float | None]] = []
+        for line in lines.tolist():
+            start = int(found.starts[line])
+            text = block[start : int(found.ends[line])].decode("utf-8", "replace")
+            sample = None if text.startswith("#") else read_line(text)
+            if sample is not None:
+                key = rows.key(series_name(sample.labels), base + start)
+                samples.append((line, key, sample))
+                continue
+            stamp = time_in(text)
+            if stamp is not None or text.rstrip() == "# EOF":
+                borders.append((line, stamp))
+            elif text.startswith("#") or not text.strip():
+                rows.ignored += 1
+            elif _is_broken_sample(text):
+                rows.damage(base + start, "expected a name, labels and a value")
+            else:
+                rows.unknown += 1
+        return samples, borders
+
+    def _add(
+        self,
+        lines: Indices,
+        keys: Indices,
+        values: Floats,
+        stamps: Floats,
+        borders: list[tuple[int, float | None]],
+    ) -> None:
+        """Add the samples of a block, in the order of its lines."""
+        rows = self.rows
+        kept = keys != DROPPED
+        rows.dropped_samples += int(len(keys) - kept.sum())
+        untimed = kept & np.isnan(stamps)
+        timed = kept & ~untimed
+        if timed.any():
+            rows.add_points(_uint(keys[timed]), _seconds(stamps[timed]), values[timed])
+        at = np.searchsorted(lines[untimed], [line for line, _ in borders])
+        for (_, stamp), index in zip(borders, at.tolist(), strict=True):
+            self._scrapes.begin(self._untimed_count + index, stamp)
+        if untimed.any():
+            self._untimed.append((keys[untimed], values[untimed]))
+            self._untimed_count += int(untimed.sum())
+
+
+def _seconds(stamps: Floats) -> Floats:
+    """Bring timestamps to seconds; see `exposition_line.seconds`."""
+    return np.where(np.abs(stamps) >= MILLISECONDS_FROM, stamps / 1000, stamps)
+
+
+def _uint(keys: npt.NDArray[np.int64]) -> Keys:
+    """Narrow keys to the width they have in the tables."""
+    return keys.astype(np.uint32)
+
+
+def _is_broken_sample(text: str) -> bool:
+    """Tell a damaged sample from a line that never was one (a prompt, a header, a progress bar)."""
+    name = _NAME.match(text)
+    return name is not None and (
+        name[2] is not None or "_" in name[1] or ":" in name[1].removesuffix(":")
+    )
