@@ -1,0 +1,116 @@
+"""Members of zip and tar archives, without unpacking them to named files.
+
+Members of plain tar and of zip archives are read in place. A compressed tar can only be read from
+its start, so its members are spooled once to an unnamed temporary file.
+"""
+
+import io
+import tarfile
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
+from typing import IO, BinaryIO, NamedTuple, cast
+
+MAX_MEMBERS = 20_000
+_TAR_MAGIC_AT = 257
+
+
+class Member(NamedTuple):
+    """One file inside an archive; `open` yields its bytes from the start."""
+
+    name: str
+    size: int
+    mtime: float | None
+    open: Callable[[], BinaryIO]
+
+
+class View(io.RawIOBase):
+    """A stretch of a file that several readers share, each with its own position."""
+
+    def __init__(self, file: BinaryIO, start: int, size: int) -> None:
+        super().__init__()
+        self._file = file
+        self._at = start
+        self._end = start + size
+
+    def readable(self) -> bool:
+        """Say that this can be read."""
+        return True
+
+    def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
+        """Fill the buffer from the shared file."""
+        self._file.seek(self._at)
+        data = self._file.read(min(len(buffer), self._end - self._at))
+        self._at += len(data)
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def is_zip(head: bytes) -> bool:
+    """Tell a zip archive by its first bytes."""
+    return head.startswith((b"PK\x03\x04", b"PK\x05\x06"))
+
+
+def is_tar(head: bytes) -> bool:
+    """Tell a tar archive by the magic of its first member."""
+    return head[_TAR_MAGIC_AT : _TAR_MAGIC_AT + 5] == b"ustar"
+
+
+def _plain(name: str) -> bool:
+    return not any(part.startswith((".", "__MACOSX")) for part in PurePosixPath(name).parts)
+
+
+def zip_members(open_archive: Callable[[], BinaryIO]) -> Iterator[Member]:
+    """Yield the files of a zip archive, in the order of its directory."""
+    with zipfile.ZipFile(open_archive()) as archive:
+        infos = [info for info in archive.infolist() if not info.is_dir() and _plain(info.filename)]
+    for info in infos[:MAX_MEMBERS]:
+
+        def opener(info: zipfile.ZipInfo = info) -> BinaryIO:
+            return cast(BinaryIO, zipfile.ZipFile(open_archive()).open(info))
+
+        yield Member(info.filename, info.file_size, None, opener)
+
+
+def tar_members(open_archive: Callable[[], BinaryIO]) -> Iterator[Member]:
+    """Yield the files of an uncompressed tar archive."""
+    with open_archive() as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
+        found = [
+            (info.name, info.offset_data, info.size, float(info.mtime))
+            for info in _files(archive)
+            if not info.issparse()
+        ]
+    for name, start, size, mtime in found[:MAX_MEMBERS]:
+
+        def opener(start: int = start, size: int = size) -> BinaryIO:
+            return cast(BinaryIO, io.BufferedReader(View(open_archive(), start, size)))
+
+        yield Member(name, size, mtime, opener)
+
+
+def packed_tar_members(open_stream: Callable[[], BinaryIO], limit: int) -> Iterator[Member]:
+    """Yield the files of a compressed tar archive, spooled up to `limit` bytes in all."""
+    spool = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 - the members' views keep it
+    found: list[tuple[str, int, int, float]] = []
+    with open_stream() as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+        for info in _files(archive):
+            content: IO[bytes] | None = archive.extractfile(info)
+            start = spool.tell()
+            if content is None or start >= limit or len(found) >= MAX_MEMBERS:
+                continue
+            while chunk := content.read(1 << 20):
+                spool.write(chunk[: max(0, limit - spool.tell())])
+                if spool.tell() >= limit:
+                    break
+            found.append((info.name, start, spool.tell() - start, float(info.mtime)))
+    for name, start, size, mtime in found:
+
+        def opener(start: int = start, size: int = size) -> BinaryIO:
+            return cast(BinaryIO, io.BufferedReader(View(spool, start, size)))
+
+        yield Member(name, size, mtime, opener)
+
+
+def _files(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    return (info for info in archive if info.isfile() and _plain(info.name))

@@ -1,0 +1,105 @@
+"""What reading lines yields before it becomes tables: records, counts, marks and tallies.
+
+All are plain and small, so that parts of one file can be read by several processes and put together
+in the order of their offsets.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from forensics.evidence import Damage
+from parsers.vllm_log.interface import Fact
+
+MAX_SHAPES = 2000
+MAX_DAMAGES = 50
+
+
+class Place(NamedTuple):
+    """Where and when a line was printed, and by whom.
+
+    `stamp` is the server's own, carried from the last stamped line of the instance where the line
+    has none; None when nothing before it in this part of the file is stamped.
+    """
+
+    offset: int
+    clock: str
+    stamp: float | None
+    outer: float | None
+    instance: str | None
+    engine: str | None
+    process: str | None
+
+
+class Record(NamedTuple):
+    """One event: `fields` is compact JSON."""
+
+    place: Place
+    kind: str
+    fields: str
+
+
+class Statement(NamedTuple):
+    """One fact and where it was stated."""
+
+    place: Place
+    fact: Fact
+
+
+class Tally(NamedTuple):
+    """Lines that are counted, not kept: `label` is a status or a request step."""
+
+    offset: int
+    clock: str
+    stamp: float | None
+    outer: float | None
+    instance: str | None
+    label: str
+    detail: str
+    lines: int
+
+
+class Mark(NamedTuple):
+    """A line of a traceback: its opening (`error` is None) or its last line."""
+
+    place: Place
+    error: str | None
+
+
+@dataclass(slots=True)
+class Part:
+    """What one stretch of a source yielded.
+
+    Attributes:
+        records / statements / tallies / marks: in the order of their offsets.
+        first / last: per instance, clock and stamp of the first and last stamped line.
+        lines, matched, ignored, unknown, damaged: physical lines; the last four add up.
+        shapes: unknown line shapes with their counts, digits masked.
+        damages: the first few damaged places, as (offset, reason).
+    """
+
+    records: list[Record] = field(default_factory=list)
+    statements: list[Statement] = field(default_factory=list)
+    tallies: list[Tally] = field(default_factory=list)
+    marks: list[Mark] = field(default_factory=list)
+    first: dict[str | None, tuple[str, float]] = field(default_factory=dict)
+    last: dict[str | None, tuple[str, float]] = field(default_factory=dict)
+    lines: int = 0
+    matched: int = 0
+    ignored: int = 0
+    unknown: int = 0
+    damaged: int = 0
+    shapes: Counter[str] = field(default_factory=Counter)
+    damages: list[tuple[int, str]] = field(default_factory=list)
+
+    def damage(self, offset: int, reason: str) -> None:
+        """Count a damaged line and keep its place among the first ones."""
+        self.damaged += 1
+        if len(self.damages) < MAX_DAMAGES:
+            self.damages.append((offset, reason))
+
+
+def damages_of(source: int, parts: list[Part]) -> tuple[Damage, ...]:
+    """Return the first damaged places of all parts."""
+    places = [place for part in parts for place in part.damages]
+    return tuple(Damage(source, offset, reason) for offset, reason in places[:MAX_DAMAGES])

@@ -1,0 +1,206 @@
+"""One line at a time: unwrap, split head from message, find the pattern, keep what it says.
+
+The scanner has no state but the last stamp per instance, which unstamped lines (access lines,
+tracebacks) inherit. That makes a file divisible at any line: what a part could not know about the
+lines before it is filled in when the parts are put together.
+"""
+
+import re
+
+import orjson
+
+from parsers.envelopes import Unwrapped, unwrap
+from parsers.vllm_log import registry
+from parsers.vllm_log.access import ACCESS, path_class
+from parsers.vllm_log.header import Head, read_head
+from parsers.vllm_log.interface import Fact, Fields
+from parsers.vllm_log.records import (
+    MAX_SHAPES,
+    Mark,
+    Part,
+    Place,
+    Record,
+    Statement,
+    Tally,
+)
+
+MAX_LINE_BYTES = 4 << 20  # longer than any prompt that fits a 128 K context; cut there
+
+_MATCHED, _IGNORED, _UNKNOWN = 0, 1, 2
+_INNER = re.compile(
+    r" (?=(?:\([A-Za-z]\w* pid=\d+\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) "
+    r"\d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]+\.py:\d+\])"
+)
+_FREE_TEXT = ("Received request ", "Generated response ")
+_TRACEBACK = "Traceback (most recent call last)"
+_MASK = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8,}(?:-[0-9a-f]+)*\b|\d+(?:[.,:]\d+)*")
+_WORD = re.compile(r"[A-Za-z]{2,}")
+_PROGRESS = re.compile(r"\d+%\||\|\s*\d+/\d+ \[|it/s\]|s/it\]|\d+/\? \[")
+_STARTS = {
+    "startup_version": "banner",
+    "startup_logo": "banner",
+    "engine_config": "engine",
+    "engine_process_start": "engine",
+}
+
+
+def _json(fields: Fields) -> str:
+    return orjson.dumps(fields).decode()
+
+
+class Scanner:
+    """Reads lines of one stretch of a source into a `Part`."""
+
+    def __init__(self) -> None:
+        self.part = Part()
+
+    def line(self, raw: bytes, offset: int) -> None:
+        """Read one physical line, without its line feed, that starts at `offset`."""
+        part = self.part
+        part.lines += 1
+        if len(raw) > MAX_LINE_BYTES:
+            part.damage(offset, f"line longer than {MAX_LINE_BYTES} bytes")
+            return
+        broken = False
+        try:
+            text = raw.decode()
+        except UnicodeDecodeError:
+            text = raw.decode(errors="replace")
+            broken = True
+        if "\0" in text:
+            text = text.replace("\0", "")
+        status = self._physical(text, offset)
+        if broken and status == _UNKNOWN:
+            part.damage(offset, "bytes that are not UTF-8")
+        elif status == _MATCHED:
+            part.matched += 1
+        elif status == _IGNORED:
+            part.ignored += 1
+        else:
+            part.unknown += 1
+            self._shape(text)
+
+    def _physical(self, text: str, offset: int) -> int:
+        if "\r" not in text:
+            return self._wrapped(text, offset)
+        # Progress bars redraw themselves with carriage returns; a record may follow on the line.
+        pieces = [piece for piece in text.split("\r") if piece.strip()]
+        return min((self._wrapped(piece, offset) for piece in pieces), default=_IGNORED)
+
+    def _wrapped(self, text: str, offset: int) -> int:
+        status = _IGNORED
+        first = True
+        for record in unwrap(text):
+            result = self._record(record, offset)
+            status = result if first else min(status, result)
+            first = False
+        return status
+
+    def _record(self, wrapped: Unwrapped, offset: int) -> int:
+        head = read_head(wrapped.body)
+        if head.stamp is None and wrapped.own is not None:
+            head = head._replace(clock=wrapped.own[0], stamp=wrapped.own[1])
+        message = head.message
+        if ".py:" in message and not message.startswith(_FREE_TEXT):
+            inner = _INNER.search(message)
+            if inner is not None:
+                own = head._replace(message=message[: inner.start()])
+                rest = wrapped._replace(body=message[inner.end() :], own=None)
+                return min(self._message(own, wrapped, offset), self._record(rest, offset))
+        return self._message(head, wrapped, offset)
+
+    def _message(self, head: Head, wrapped: Unwrapped, offset: int) -> int:
+        part = self.part
+        if head.stamp is not None:
+            when = (head.clock, head.stamp)
+            part.first.setdefault(wrapped.instance, when)
+            part.last[wrapped.instance] = when
+        message = head.message.rstrip("\r\n")
+        if head.stamp is None and '" ' in message:
+            access = ACCESS.fullmatch(message.strip())
+            if access is not None:
+                self._tally(wrapped, offset, access["status"], path_class(access["path"]))
+                return _MATCHED
+        if not message.strip():
+            return _IGNORED
+        taken = registry.take(message)
+        if taken is None:
+            taken = registry.take(message.strip()) if message[-1:] == " " else None
+        if taken is None:
+            return self._other(message, head, wrapped, offset)
+        place = self._place(head, wrapped, offset, taken.engine)
+        facts = taken.pattern.state(taken.message, taken.fields)
+        part.statements.extend(Statement(place, fact) for fact in facts)
+        if taken.pattern.ignored:
+            return _IGNORED
+        part.records.append(Record(place, taken.pattern.kind, _json(taken.fields)))
+        self._lifecycle(taken, place, facts)
+        if taken.message is not message and registry.exception_line(message) is not None:
+            part.marks.append(Mark(place, message))
+        return _MATCHED
+
+    def _lifecycle(self, taken: registry.Taken, place: Place, facts: tuple[Fact, ...]) -> None:
+        kind, fields = taken.pattern.kind, taken.fields
+        what = _STARTS.get(kind)
+        if what == "banner" and "version" not in fields:
+            return
+        if what is not None:
+            kept: Fields = {"what": what}
+            for key in ("version", "pid"):
+                if key in fields:
+                    kept[key] = fields[key]
+            self.part.records.append(Record(place, "process_start", _json(kept)))
+        elif kind == "http_server" and "state" in fields:
+            started = fields["state"] == "started"
+            kept = {"what": "server"}
+            if "pid" in fields:
+                kept["pid"] = fields["pid"]
+            name = "process_start" if started else "process_stop"
+            self.part.records.append(Record(place, name, _json(kept)))
+        elif taken.pattern.name == "shutdown_begin":
+            self.part.records.append(Record(place, "process_stop", _json({"what": "shutdown"})))
+
+    def _other(self, message: str, head: Head, wrapped: Unwrapped, offset: int) -> int:
+        bare = message.strip()
+        if bare.startswith(_TRACEBACK):
+            self.part.marks.append(Mark(self._place(head, wrapped, offset, None), None))
+            return _MATCHED
+        error = registry.exception_line(message.rstrip())
+        if error is not None:
+            self.part.marks.append(Mark(self._place(head, wrapped, offset, None), error))
+            return _MATCHED
+        if message[:1] in (" ", "\t") or bare.startswith(("File ", "^", "[rank")):
+            # Frames of a traceback and continuation lines of records that were taken or ignored.
+            return _IGNORED
+        if _PROGRESS.search(bare) is not None or _WORD.search(bare) is None:
+            return _IGNORED
+        return _UNKNOWN
+
+    def _place(self, head: Head, wrapped: Unwrapped, offset: int, engine: str | None) -> Place:
+        clock, stamp = self._when(head, wrapped.instance)
+        return Place(
+            offset,
+            clock,
+            stamp,
+            wrapped.outer,
+            wrapped.instance,
+            engine or head.process.engine,
+            head.process.name,
+        )
+
+    def _when(self, head: Head, instance: str | None) -> tuple[str, float | None]:
+        if head.stamp is not None:
+            return head.clock, head.stamp
+        return self.part.last.get(instance, ("none", None))
+
+    def _tally(self, wrapped: Unwrapped, offset: int, label: str, detail: str) -> None:
+        clock, stamp = self.part.last.get(wrapped.instance, ("none", None))
+        self.part.tallies.append(
+            Tally(offset, clock, stamp, wrapped.outer, wrapped.instance, label, detail, 1)
+        )
+
+    def _shape(self, text: str) -> None:
+        shapes = self.part.shapes
+        shape = _MASK.sub("#", text[:400]).strip()[:160]
+        if shape in shapes or len(shapes) < MAX_SHAPES:
+            shapes[shape] += 1
