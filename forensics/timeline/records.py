@@ -34,6 +34,7 @@ SIGNALS: dict[str, str] = {
     "first_tokens": "requests that got a first token (amount)",
     "ended": "requests that ended, from the e2e histogram (amount)",
     "hit_rate": "interval hit rate 0-1, best available definition",
+    "counter_hit_rate": "hits / queries as exposed, whatever they count in that release",
     "hit_weight": "tokens (or blocks) behind hit_rate",
     "logged_hit_rate": "rate printed in the log 0-1: last 1,000 requests (V1), lifetime (V0)",
     "queries_per_prompt_token": "quality flag: near 1 when queries are a hit rate's denominator",

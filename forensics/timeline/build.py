@@ -1,0 +1,129 @@
+"""Evidence on UTC and the diary → the timeline of each engine."""
+
+import numpy as np
+import polars as pl
+
+from forensics.diary import EngineDiary
+from forensics.diary.engines import EngineKey, EngineMap
+from forensics.evidence import Evidence
+from forensics.timeline.bins import bin_index
+from forensics.timeline.grid import (
+    SCHEMA,
+    Columns,
+    columns_from_tracks,
+    derive,
+    histograms_from_tracks,
+)
+from forensics.timeline.logs import columns_from_log, counted_lines
+from forensics.timeline.marks import marks_of
+from forensics.timeline.recordings import read_tracks
+from forensics.timeline.records import SIGNALS, EngineTimeline, Histogram, Mark, Origin
+
+_LOG_ONLY = ("logged_hit_rate", "aborted", "rejected", "preemption_lower_bound", "swapped")
+_AMOUNTS = ("aborted", "rejected", "preemption_lower_bound")
+
+
+def build_engine(
+    evidence: Evidence, engines: EngineMap, key: EngineKey, diary: EngineDiary
+) -> EngineTimeline:
+    """Build one engine's timeline.
+
+    Args:
+        evidence: rows whose stamps are UTC.
+        engines: which rows belong together.
+        key: the engine.
+        diary: its epochs.
+    """
+    events = engines.of_rows(evidence, evidence.events, key)
+    tracks = read_tracks(evidence, engines.of_series(evidence, key))
+    metrics = columns_from_tracks(tracks)
+    logs = columns_from_log(events, evidence.sources)
+    histograms: dict[str, Histogram] = {}
+    if logs is not None:
+        derive(logs, _pool_tokens(diary, logs))
+    if metrics is not None:
+        if logs is not None:
+            _borrow(metrics, logs)
+        _borrow_counts(metrics, events)
+        derive(metrics, _pool_tokens(diary, metrics))
+        histograms = histograms_from_tracks(tracks, metrics)
+    main = metrics or logs
+    marks = list(marks_of(events, diary))
+    if metrics is not None:
+        marks += _reset_marks(metrics, marks)
+    empty = pl.DataFrame(schema=SCHEMA)
+    return EngineTimeline(
+        engine=key.name,
+        instance=key.server or None,
+        step_s=main.step if main else 0.0,
+        grid=main.frame() if main else empty,
+        log_grid=logs.frame() if logs else empty,
+        origins={
+            name: origin
+            for name, origin in sorted((main.origins if main else {}).items())
+            if name in SIGNALS
+        },
+        marks=tuple(sorted(marks, key=lambda mark: (mark.time, mark.kind, mark.text))),
+        diary=diary,
+        histograms=histograms,
+    )
+
+
+def _pool_tokens(diary: EngineDiary, columns: Columns) -> np.ndarray | None:
+    sizes = np.full(columns.count, np.nan)
+    for epoch in diary.epochs:
+        if epoch.pool.tokens:
+            begin = epoch.start if epoch.start is not None else -np.inf
+            sizes[columns.times >= begin] = epoch.pool.tokens
+    return sizes if not np.isnan(sizes).all() else None
+
+
+def _borrow(metrics: Columns, logs: Columns) -> None:
+    """Lay signals that only the log has onto the metrics' bins."""
+    index = bin_index(logs.times, metrics.start, metrics.step, metrics.count)
+    for name in (*SIGNALS, "_lifetime"):
+        if name not in logs.values or name in metrics.values:
+            continue
+        if name not in _LOG_ONLY and name not in ("_lifetime", "kv_usage", "running", "waiting"):
+            continue
+        if name == "_lifetime" and ("hits" in metrics.values or "cached_tokens" in metrics.values):
+            continue
+        laid = np.full(metrics.count, np.nan)
+        for place, value in zip(index, logs.values[name], strict=True):
+            if place < 0 or np.isnan(value):
+                continue
+            laid[place] = np.nansum([laid[place], value]) if name in _AMOUNTS else value
+        if name in _AMOUNTS:
+            laid = np.where(metrics.present & np.isnan(laid), 0.0, laid)
+        metrics.values[name] = laid
+        metrics.origins[name] = logs.origins[name]
+
+
+def _borrow_counts(metrics: Columns, events: pl.DataFrame) -> None:
+    """Count single lines (aborts, refusals) straight onto the metrics' bins.
+
+    Metrics hardly show aborts (observed.md 11): where the log counts more, the log is believed.
+    """
+    for signal, (amounts, kind) in counted_lines(events).items():
+        if signal == "preemptions":
+            continue
+        stamps = np.array([stamp for stamp, _ in amounts])
+        index = bin_index(stamps, metrics.start, metrics.step, metrics.count)
+        laid = np.where(metrics.present, 0.0, np.nan)
+        for place, (_, amount) in zip(index, amounts, strict=True):
+            if place >= 0:
+                laid[place] = np.nansum([laid[place], amount])
+        if np.nansum(laid) > np.nansum(metrics.get(signal)):
+            metrics.values[signal] = laid
+            source = int(events.filter(pl.col("kind") == kind)["source"][0])
+            metrics.origins[signal] = Origin("log", source, kind)
+
+
+def _reset_marks(metrics: Columns, marks: list[Mark]) -> list[Mark]:
+    """Mark counter resets that no start line explains."""
+    starts = [mark.time for mark in marks if mark.kind in ("start", "restart")]
+    found: list[Mark] = []
+    for time in metrics.times[metrics.resets]:
+        if not any(-120.0 < time - start < 900.0 for start in starts):
+            found.append(Mark(float(time), "restart", "counters began again from zero", None))
+    return found

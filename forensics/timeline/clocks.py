@@ -1,0 +1,265 @@
+"""Stamps of every clock → UTC: zone and year of each log settled, and how said.
+
+In order of strength: the wrapper's own stamp on the same line; what log and metrics both report
+(see matching.py); the zone the operator names; else UTC is assumed and said to be so. A jump of an
+hour in a log is daylight saving: the pieces before and after get their own offsets.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from forensics.diary.engines import EngineKey, EngineMap
+from forensics.evidence import Evidence
+from forensics.timeline.calendar import (
+    date_stamps,
+    name_offset,
+    year_nearest,
+    zone_offsets,
+)
+from forensics.timeline.logs import reported_by_log
+from forensics.timeline.matching import Match, Reported, match
+from forensics.timeline.recordings import Track, read_tracks
+from forensics.timeline.records import ClockNote
+
+HOUR = 3600.0
+# A clock change shows as a jump of one hour, give or take what passes between two lines.
+_JUMP_TOLERANCE_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Settled:
+    """Evidence whose stamps are all UTC (clock "utc"), and how each clock was settled."""
+
+    evidence: Evidence
+    notes: tuple[ClockNote, ...]
+
+
+def settle(
+    evidence: Evidence, engines: EngineMap, tz: str | None = None, mtimes: dict[int, float] | None = None
+) -> Settled:
+    """Put all stamps on UTC.
+
+    Args:
+        evidence: rows with the clocks they were read with.
+        engines: which streams and instances belong together.
+        tz: zone of the log clock, when the operator knows it.
+        mtimes: modification times of sources, UTC s: the last resort for a missing year.
+    """
+    notes: list[ClockNote] = []
+    streams: dict[str, list[int]] = {}
+    for index in sorted(set(evidence.events["source"]) | set(evidence.facts["source"])):
+        streams.setdefault(evidence.sources[index].stream, []).append(index)
+    rows = _number_rows(evidence)
+    utc = np.full(rows.height, np.nan)
+    for stream, members in sorted(streams.items()):
+        mine = rows.filter(pl.col("source").is_in(members))
+        if mine.filter(pl.col("clock").is_in(["local", "yearless"])).is_empty() and mine[
+            "outer"
+        ].null_count() == mine.height:
+            utc[mine["row"].to_numpy()] = mine["stamp"].to_numpy()
+            continue
+        reference = _reference(evidence, engines, stream)
+        times, note = _settle_stream(mine, members[0], reference, tz, _mtime(members, mtimes))
+        utc[mine["row"].to_numpy()] = times
+        notes.append(note)
+    count = evidence.events.height
+    return Settled(
+        replace(
+            evidence,
+            events=_restamp(evidence.events, utc[:count]),
+            facts=_restamp(evidence.facts, utc[count:]),
+        ),
+        tuple(notes),
+    )
+
+
+def _number_rows(evidence: Evidence) -> pl.DataFrame:
+    columns = ["source", "offset", "clock", "stamp", "outer", "engine", "kind", "fields"]
+    facts = evidence.facts.with_columns(
+        pl.lit("", dtype=pl.String).alias("kind"), pl.lit("", dtype=pl.String).alias("fields")
+    )
+    both = pl.concat([evidence.events.select(columns), facts.select(columns)])
+    return both.with_row_index("row").sort("source", "offset", maintain_order=True)
+
+
+def _restamp(frame: pl.DataFrame, times: np.ndarray) -> pl.DataFrame:
+    stamps = pl.Series("stamp", times, dtype=pl.Float64).fill_nan(None)
+    return frame.with_columns(stamps, pl.lit("utc").alias("clock"))
+
+
+def _mtime(members: list[int], mtimes: dict[int, float] | None) -> float | None:
+    known = [mtimes[index] for index in members if mtimes and index in mtimes]
+    return max(known) if known else None
+
+
+def _reference(evidence: Evidence, engines: EngineMap, stream: str) -> dict[str, Reported]:
+    """Give what the metrics of the engines fed by a stream report, by rank."""
+    found: dict[str, Reported] = {}
+    for key in engines.keys:
+        if stream in key.streams:
+            reported = _reported_by_metrics(evidence, engines, key)
+            if reported is not None:
+                found[key.rank] = reported
+    return found
+
+
+def _reported_by_metrics(
+    evidence: Evidence, engines: EngineMap, key: EngineKey
+) -> Reported | None:
+    wanted = {
+        "running": ("vllm:num_requests_running",),
+        "waiting": ("vllm:num_requests_waiting",),
+        "kv_usage": ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
+        "generation_tokens": ("vllm:generation_tokens_total",),
+        "prompt_tokens": ("vllm:prompt_tokens_total",),
+    }
+    names = [name for choices in wanted.values() for name in choices]
+    names += [name.replace("vllm:", "vllm_") for name in names]
+    series = engines.of_series(evidence, key).filter(pl.col("metric").is_in(names))
+    tracks = read_tracks(evidence, series)
+    columns: dict[str, Track] = {}
+    for signal, choices in wanted.items():
+        for name in choices:
+            track = next((t for t in tracks if t.metric == name and t.times.size > 1), None)
+            if track is not None:
+                columns[signal] = track
+                break
+    if not columns:
+        return None
+    times = np.unique(np.concatenate([track.times for track in columns.values()]))
+    laid = {
+        signal: np.interp(times, track.times, _unreset(signal, track.values), np.nan, np.nan)
+        for signal, track in columns.items()
+    }
+    return Reported(times, laid)
+
+
+def _unreset(signal: str, values: np.ndarray) -> np.ndarray:
+    if not signal.endswith("_tokens"):
+        return values
+    steps = np.diff(values, prepend=values[:1])
+    steps = np.where(steps < 0, values, steps)
+    total: np.ndarray = np.cumsum(steps)
+    return total
+
+
+def _settle_stream(
+    rows: pl.DataFrame,
+    source: int,
+    reference: dict[str, Reported],
+    tz: str | None,
+    mtime: float | None,
+) -> tuple[np.ndarray, ClockNote]:
+    stamps = rows["stamp"].to_numpy()
+    outer = rows["outer"].to_numpy()
+    yearless = bool((rows["clock"] == "yearless").any())
+    clock_is_utc = (rows["clock"] == "utc").to_numpy()
+    wrapped = ~np.isnan(outer)
+    known = ~np.isnan(stamps) & ~clock_is_utc
+    target = _target(outer, reference, mtime)
+    first = stamps[known][0] if known.any() else np.nan
+    year = year_nearest(float(first), target) if yearless and known.any() and target else None
+    local = stamps.copy()
+    if yearless:
+        dated = date_stamps(np.where(known, stamps, np.nan), year or 1970)
+        local = np.where(known, dated, stamps)
+    both = wrapped & known
+    if wrapped.any():
+        offset = _wrapper_offset(local[both], outer[both]) if both.any() else 0.0
+        times = np.where(wrapped, outer, np.where(known, local - offset, stamps))
+        how = "the wrapper stamps each line in UTC"
+        if abs(offset) >= 1:
+            how += f"; the server's own clock is {name_offset(offset)} against it"
+        return times, ClockNote(source, offset, name_offset(offset), year, "exact", how)
+    if not known.any():
+        return stamps, ClockNote(source, 0.0, "UTC", None, "exact", "stamps carry their zone")
+    if tz is not None:
+        offsets = zone_offsets(local, tz)
+        note = ClockNote(
+            source, float(np.nanmedian(offsets)), tz, year, "exact", "zone given by the operator"
+        )
+        return np.where(known, local - offsets, stamps), note
+    return _settle_by_match(rows, local, known, stamps, source, reference, year)
+
+
+def _target(
+    outer: np.ndarray, reference: dict[str, Reported], mtime: float | None
+) -> float | None:
+    """Give a UTC time near the log: the wrapper's, the metrics', or the file's modification."""
+    if not np.isnan(outer).all():
+        return float(np.nanmin(outer))
+    if reference:
+        return min(float(reported.times[0]) for reported in reference.values())
+    return mtime
+
+
+def _wrapper_offset(local: np.ndarray, outer: np.ndarray) -> float:
+    """Give the offset between the server's clock and the wrapper's, whole seconds dropped if tiny."""
+    offset = float(np.median(local - outer))
+    quarter = round(offset / 900) * 900.0
+    return quarter if abs(offset - quarter) < 30 else round(offset, 1)
+
+
+def _settle_by_match(
+    rows: pl.DataFrame,
+    local: np.ndarray,
+    known: np.ndarray,
+    stamps: np.ndarray,
+    source: int,
+    reference: dict[str, Reported],
+    year: int | None,
+) -> tuple[np.ndarray, ClockNote]:
+    dated = rows.with_columns(pl.Series("stamp", local, dtype=pl.Float64).fill_nan(None))
+    pieces = _pieces(local, known)
+    offsets = np.zeros(local.shape)
+    found: list[Match] = []
+    for piece in pieces:
+        best = _match_piece(dated[piece], reference, found[-1].offset_s if found else None)
+        found.append(best)
+        offsets[piece] = best.offset_s or 0.0
+    good = [item for item in found if item.offset_s is not None]
+    if good:
+        for piece, item in zip(pieces, found, strict=True):
+            if item.offset_s is None:
+                offsets[piece] = good[0].offset_s or 0.0
+        first = good[0].offset_s or 0.0
+        how = f"log and metrics agree on {good[0].points} stats lines at this offset"
+        others = sorted({item.offset_s or 0.0 for item in good} - {first})
+        if others:
+            how += "; clock change within the log to " + ", ".join(map(name_offset, others))
+        note = ClockNote(source, first, name_offset(first), year, "matched", how)
+        return np.where(known, local - offsets, stamps), note
+    reason = found[0].reason if reference else "there are no metrics to compare with"
+    quality = "undetermined" if reference else "assumed"
+    how = f"read as UTC: {reason}; give --tz when the server's zone is known"
+    return np.where(known, local, stamps), ClockNote(source, None, None, year, quality, how)
+
+
+def _pieces(local: np.ndarray, known: np.ndarray) -> list[np.ndarray]:
+    """Split rows (in file order) at jumps of about an hour: a clock change, or just a pause."""
+    rows = np.flatnonzero(known)
+    steps = np.diff(local[rows])
+    back = np.abs(steps + HOUR) < _JUMP_TOLERANCE_S
+    ahead = np.abs(steps - HOUR) < _JUMP_TOLERANCE_S
+    cuts = rows[1:][back | ahead]
+    return [piece for piece in np.split(np.arange(local.size), cuts) if piece.size]
+
+
+def _match_piece(
+    rows: pl.DataFrame, reference: dict[str, Reported], near: float | None
+) -> Match:
+    best = Match(None, 0, np.inf, "there are no metrics to compare with")
+    for rank, reported in sorted(reference.items()):
+        mine = rows.filter((pl.col("engine") == rank) | pl.col("engine").is_null())
+        log = reported_by_log(mine.filter(pl.col("kind") != ""))
+        found = match(log, reported)
+        if found.offset_s is None and near is not None:
+            found = match(log, reported, near)
+        better = found.offset_s is not None and (
+            best.offset_s is None or found.mismatch < best.mismatch
+        )
+        if better or (best.offset_s is None and found.offset_s is None):
+            best = found
+    return best

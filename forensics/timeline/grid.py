@@ -1,0 +1,298 @@
+"""Tracks of one engine → its grid of canonical signals, each with its origin.
+
+Amounts and means are per interval; gauges are the last value of the bin; gaps stay null.
+"""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import polars as pl
+
+from forensics.timeline import rates
+from forensics.timeline.bins import (
+    bin_index,
+    bin_times,
+    growth,
+    last_values,
+    spacing,
+    true_step,
+)
+from forensics.timeline.recordings import Track
+from forensics.timeline.records import SIGNALS, Histogram, Origin
+from forensics.timeline.signals import (
+    COUNTERS,
+    GAUGES,
+    HISTOGRAMS,
+    LIFETIME_HIT_RATE,
+    MEANS,
+    Exposed,
+)
+
+SCHEMA: dict[str, pl.DataType] = {
+    "time": pl.Float64(),
+    "elapsed_s": pl.Float64(),
+    **{name: pl.Float64() for name in SIGNALS},
+}
+
+
+@dataclass(slots=True)
+class Columns:
+    """Columns under construction on common bins: `start`, `step`, and arrays of shape (n,)."""
+
+    start: float
+    step: float
+    times: np.ndarray
+    present: np.ndarray
+    values: dict[str, np.ndarray] = field(default_factory=dict)
+    origins: dict[str, Origin] = field(default_factory=dict)
+    resets: np.ndarray = field(default_factory=lambda: np.array([], dtype=bool))
+
+    @property
+    def count(self) -> int:
+        """Number of bins."""
+        return int(self.times.size)
+
+    def get(self, name: str) -> np.ndarray:
+        """Give a column, all NaN when it was never observed."""
+        return self.values.get(name, np.full(self.count, np.nan))
+
+    def frame(self) -> pl.DataFrame:
+        """Give the grid: rows without any sample dropped, NaN as null."""
+        data = {
+            "time": self.times,
+            "elapsed_s": self.elapsed(),
+            **{name: self.get(name) for name in SIGNALS},
+        }
+        return (
+            pl.DataFrame(data, schema=SCHEMA)
+            .with_columns(pl.all().fill_nan(None))
+            .filter(pl.Series(self.present))
+        )
+
+    def elapsed(self) -> np.ndarray:
+        """Give the seconds since the previous bin that had a sample; NaN for the first."""
+        result = np.full(self.count, np.nan)
+        known = np.flatnonzero(self.present)
+        result[known[1:]] = np.diff(self.times[known])
+        return result
+
+
+def columns_from_tracks(tracks: list[Track]) -> Columns | None:
+    """Lay an engine's metric tracks on bins; None when there is not a single point."""
+    used = [track for track in tracks if track.times.size and track.metric.startswith("vllm:")]
+    if not used:
+        return None
+    densest = max(used, key=lambda track: (track.times.size, track.metric))
+    step = spacing(densest.times) or 1.0
+    moving = next((t for t in used if t.metric == "vllm:generation_tokens_total"), None)
+    step = true_step(step, moving)
+    start = min(float(track.times[0]) for track in used)
+    end = max(float(track.times[-1]) for track in used)
+    times = bin_times(start, end, step)
+    present = np.zeros(times.size, dtype=bool)
+    for track in used:
+        index = bin_index(track.times, start, step, times.size)
+        present[index[index >= 0]] = True
+    columns = Columns(start, step, times, present, resets=np.zeros(times.size, dtype=bool))
+    _gauges(columns, used)
+    _counters(columns, used)
+    _means(columns, used)
+    _lifetime(columns, used)
+    return columns
+
+
+def histograms_from_tracks(tracks: list[Track], columns: Columns) -> dict[str, Histogram]:
+    """Give the engine's histograms, cumulative over edges, as growth per bin."""
+    found: dict[str, Histogram] = {}
+    for name, bases in HISTOGRAMS.items():
+        for base in bases:
+            by_edge: dict[float, np.ndarray] = {}
+            for track in tracks:
+                if track.metric == f"{base}_bucket" and track.edge is not None:
+                    values = last_values(track, columns.start, columns.step, columns.count)
+                    amounts, _ = growth(values, columns.present)
+                    known = by_edge.get(track.edge)
+                    by_edge[track.edge] = amounts if known is None else _sum(known, amounts)
+            if len(by_edge) >= 2 and max(by_edge) == np.inf:
+                edges = np.array(sorted(by_edge))
+                found[name] = Histogram(
+                    edges,
+                    columns.times,
+                    np.stack([by_edge[edge] for edge in edges], axis=1),
+                    base,
+                )
+                break
+    return found
+
+
+def derive(columns: Columns, pool_tokens: np.ndarray | None) -> None:
+    """Add the rates that follow from amounts.
+
+    Args:
+        columns: changed in place.
+        pool_tokens: size of the pool per bin in tokens (NaN where unknown), shape (n,), or None.
+    """
+    elapsed = columns.elapsed()
+    for rate, amount in (
+        ("prompt_tps", "prompt_tokens"),
+        ("generation_tps", "generation_tokens"),
+        ("requests_per_s", "finished"),
+    ):
+        if amount in columns.values and rate not in columns.values:
+            columns.values[rate] = rates.per_second(columns.get(amount), elapsed)
+            columns.origins[rate] = columns.origins[amount]
+    if "queries" in columns.values and "prompt_tokens" in columns.values:
+        flag = rates.ratio(columns.get("queries"), columns.get("prompt_tokens"))
+        columns.values["queries_per_prompt_token"] = flag
+        columns.origins["queries_per_prompt_token"] = columns.origins["queries"]
+    _hit_rate(columns)
+    if pool_tokens is not None and "kv_usage" in columns.values:
+        hit = np.clip(np.nan_to_num(columns.get("hit_rate")), 0.0, 1.0)
+        prompts = columns.get("prompt_tps")
+        computed = rates.per_second(columns.get("computed_tokens"), elapsed)
+        computed = np.where(np.isnan(computed), prompts * (1 - hit), computed)
+        columns.values["residence_s"] = rates.residence(
+            pool_tokens if pool_tokens.size else np.full(columns.count, np.nan),
+            columns.get("kv_usage"),
+            computed,
+            np.maximum(prompts - computed, 0.0),
+            columns.get("generation_tps"),
+        )
+        columns.values["residence_s"][np.isinf(columns.values["residence_s"])] = np.nan
+        origin = columns.origins["kv_usage"]
+        columns.origins["residence_s"] = Origin(
+            origin.clock, origin.source, origin.series, "estimated from counters"
+        )
+
+
+def _hit_rate(columns: Columns) -> None:
+    if "hits" in columns.values and "queries" in columns.values:
+        columns.values["counter_hit_rate"] = rates.ratio(
+            columns.get("hits"), columns.get("queries")
+        )
+        columns.origins["counter_hit_rate"] = columns.origins["hits"]
+    if "cached_tokens" in columns.values and "computed_tokens" in columns.values:
+        cached = columns.get("cached_tokens")
+        whole = cached + columns.get("computed_tokens") + np.nan_to_num(
+            columns.get("external_tokens")
+        )
+        columns.values["hit_rate"] = rates.ratio(cached, whole)
+        columns.values["hit_weight"] = whole
+        columns.origins["hit_rate"] = columns.origins["cached_tokens"]
+    elif "hits" in columns.values and "queries" in columns.values:
+        columns.values["hit_rate"] = columns.get("counter_hit_rate")
+        columns.values["hit_weight"] = columns.get("queries")
+        columns.origins["hit_rate"] = columns.origins["hits"]
+    elif "_lifetime" in columns.values and "prompt_tokens" in columns.values:
+        so_far = np.nancumsum(columns.get("prompt_tokens"))
+        base = columns.values.get("_prompt_base")
+        so_far = so_far + (float(base[0]) if base is not None else 0.0)
+        so_far = np.where(columns.present, so_far, np.nan)
+        rate = rates.from_lifetime_average(columns.get("_lifetime"), so_far)
+        columns.values["hit_rate"] = rate
+        columns.values["hit_weight"] = np.where(
+            np.isnan(rate), np.nan, columns.get("prompt_tokens")
+        )
+        origin = columns.origins["_lifetime"]
+        columns.origins["hit_rate"] = Origin(
+            origin.clock, origin.source, origin.series, "recovered from a lifetime average"
+        )
+    if "hit_rate" in columns.values:
+        columns.origins["hit_weight"] = columns.origins["hit_rate"]
+
+
+def _choose(tracks: list[Track], choices: tuple[Exposed, ...]) -> tuple[Exposed, list[Track]] | None:
+    for wanted in choices:
+        found = [track for track in tracks if track.matches(wanted)]
+        if found:
+            return wanted, found
+    return None
+
+
+def _origin(track: Track, quality: str = "") -> Origin:
+    labels = ",".join(f'{name}="{value}"' for name, value in sorted(track.labels.items()))
+    return Origin(
+        "metrics", track.source, f"{track.exposed}{{{labels}}}" if labels else track.exposed, quality
+    )
+
+
+def _gauges(columns: Columns, tracks: list[Track]) -> None:
+    for name, choices in GAUGES.items():
+        chosen = _choose(tracks, choices)
+        if chosen is None:
+            continue
+        wanted, found = chosen
+        total: np.ndarray | None = None
+        by_process: dict[str, np.ndarray] = {}
+        for track in found:
+            values = last_values(track, columns.start, columns.step, columns.count)
+            # Several API processes expose the same gauge once each (label pid): same engine.
+            rest = repr(sorted((k, v) for k, v in track.labels.items() if k != "pid"))
+            known = by_process.get(rest)
+            by_process[rest] = values if known is None else np.fmax(known, values)
+        for values in by_process.values():
+            total = values if total is None else _sum(total, values)
+        if total is not None:
+            columns.values[name] = total
+            columns.origins[name] = _origin(found[0], wanted.quality)
+
+
+def _counters(columns: Columns, tracks: list[Track]) -> None:
+    for name, choices in COUNTERS.items():
+        chosen = _choose(tracks, choices)
+        if chosen is None:
+            continue
+        wanted, found = chosen
+        total: np.ndarray | None = None
+        for track in found:
+            values = last_values(track, columns.start, columns.step, columns.count)
+            amounts, resets = growth(values, columns.present)
+            columns.resets |= resets
+            total = amounts if total is None else _sum(total, amounts)
+            if name == "prompt_tokens" and track.values.size:
+                columns.values["_prompt_base"] = np.array([float(track.values[0])])
+        if total is not None:
+            columns.values[name] = total
+            columns.origins[name] = _origin(found[0], wanted.quality)
+
+
+def _means(columns: Columns, tracks: list[Track]) -> None:
+    for name, bases in MEANS.items():
+        for base in bases:
+            sums = _grown(columns, tracks, f"{base}_sum")
+            counts = _grown(columns, tracks, f"{base}_count")
+            if sums is None or counts is None:
+                continue
+            columns.values[name] = rates.ratio(sums[0], counts[0])
+            columns.origins[name] = sums[1]
+            break
+
+
+def _grown(
+    columns: Columns, tracks: list[Track], metric: str
+) -> tuple[np.ndarray, Origin] | None:
+    total: np.ndarray | None = None
+    origin: Origin | None = None
+    for track in tracks:
+        if track.metric == metric and track.edge is None:
+            values = last_values(track, columns.start, columns.step, columns.count)
+            amounts, _ = growth(values, columns.present)
+            total = amounts if total is None else _sum(total, amounts)
+            origin = origin or _origin(track)
+    return (total, origin) if total is not None and origin is not None else None
+
+
+def _lifetime(columns: Columns, tracks: list[Track]) -> None:
+    for track in tracks:
+        if track.metric == LIFETIME_HIT_RATE:
+            columns.values["_lifetime"] = last_values(
+                track, columns.start, columns.step, columns.count
+            )
+            columns.origins["_lifetime"] = _origin(track)
+
+
+def _sum(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    both: np.ndarray = np.where(
+        np.isnan(left), right, np.where(np.isnan(right), left, left + right)
+    )
+    return both

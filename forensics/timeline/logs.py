@@ -1,0 +1,190 @@
+"""Stats lines and counted lines of one engine → columns on the log's own cadence.
+
+A stats line is a snapshot for running, waiting and usage, and a mean since the previous line for the
+throughputs. Between two lines more can happen than either shows. V0 prints a preemption warning for
+the 1st, 51st, 101st … preemption only, so the true count lies between two warnings.
+"""
+
+import json
+
+import numpy as np
+import polars as pl
+
+from forensics.evidence import SourceInfo
+from forensics.timeline.bins import bin_index, bin_times, spacing
+from forensics.timeline.grid import Columns
+from forensics.timeline.matching import Reported
+from forensics.timeline.records import Origin
+
+STATS = "stats_periodic"
+_GAUGES = {
+    "running": ("running", 1.0),
+    "waiting": ("waiting", 1.0),
+    "pending": ("waiting", 1.0),
+    "swapped": ("swapped", 1.0),
+    "deferred": ("waiting_deferred", 1.0),
+    "kv_usage_pct": ("kv_usage", 0.01),
+    "gpu_kv_usage_pct": ("kv_usage", 0.01),
+    "prefix_hit_rate_pct": ("logged_hit_rate", 0.01),
+    "prompt_tps": ("prompt_tps", 1.0),
+    "generation_tps": ("generation_tps", 1.0),
+}
+_REFUSED = (429, 503)
+
+
+def fields_of(events: pl.DataFrame) -> list[dict[str, object]]:
+    """Decode the fields of event rows; a row whose fields are no object gives an empty one."""
+    decoded: list[dict[str, object]] = []
+    for text in events["fields"].to_list():
+        value = json.loads(text) if text else {}
+        decoded.append(value if isinstance(value, dict) else {})
+    return decoded
+
+
+def number(value: object) -> float | None:
+    """Read a field as a number; None when it is none (also for nan)."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if np.isfinite(value) else None
+
+
+def reported_by_log(events: pl.DataFrame) -> Reported:
+    """Give what stats lines report, for matching clocks; stamps as they are.
+
+    Args:
+        events: the events of one engine, in file order.
+    """
+    stats = events.filter((pl.col("kind") == STATS) & pl.col("stamp").is_not_null())
+    times = stats["stamp"].to_numpy()
+    rows = fields_of(stats)
+    columns: dict[str, np.ndarray] = {}
+    for name, (signal, scale) in _GAUGES.items():
+        values = np.array(
+            [np.nan if (v := number(row.get(name))) is None else v * scale for row in rows]
+        )
+        if values.size and not np.isnan(values).all():
+            known = columns.get(signal)
+            columns[signal] = values if known is None else np.where(np.isnan(known), values, known)
+    order = np.argsort(times, kind="stable")
+    times = times[order]
+    first = np.concatenate(([True], np.diff(times) > 0)) if times.size else np.array([], bool)
+    return Reported(times[first], {name: v[order][first] for name, v in columns.items()})
+
+
+def columns_from_log(events: pl.DataFrame, sources: tuple[SourceInfo, ...]) -> Columns | None:
+    """Lay an engine's log rows on bins of the log's own cadence; None without any stats line.
+
+    Args:
+        events: the events of one engine on UTC.
+        sources: of the evidence; unused sources are allowed.
+    """
+    reported = reported_by_log(events)
+    if not reported.times.size:
+        return None
+    step = spacing(reported.times) or 10.0
+    start = float(reported.times[0])
+    times = bin_times(start, float(reported.times[-1]), step)
+    index = bin_index(reported.times, start, step, times.size)
+    present = np.zeros(times.size, dtype=bool)
+    present[index[index >= 0]] = True
+    columns = Columns(start, step, times, present, resets=np.zeros(times.size, dtype=bool))
+    stats = events.filter(pl.col("kind") == STATS)
+    origin = Origin("log", int(stats["source"][0]), STATS)
+    for name, values in reported.columns.items():
+        laid = np.full(times.size, np.nan)
+        laid[index[index >= 0]] = values[index >= 0]
+        columns.values[name] = laid
+        columns.origins[name] = origin
+    _lifetime_hit_rate(columns, events)
+    for signal, (amounts, kind) in counted_lines(events).items():
+        _lay_amounts(columns, signal, amounts, events, kind)
+    elapsed = columns.elapsed()
+    for rate, amount in (("prompt_tps", "prompt_tokens"), ("generation_tps", "generation_tokens")):
+        if rate in columns.values:
+            columns.values[amount] = columns.get(rate) * elapsed
+            columns.origins[amount] = Origin(
+                "log", origin.source, STATS, "mean throughput times the interval"
+            )
+    return columns
+
+
+def counted_lines(events: pl.DataFrame) -> dict[str, tuple[list[tuple[float, float]], str]]:
+    """Count what single lines report: aborts, refusals, preemptions.
+
+    Returns:
+        By signal: (UTC s, amount) pairs in order of time, and the kind of line counted.
+    """
+    counted: dict[str, tuple[list[tuple[float, float]], str]] = {}
+    wanted = events.filter(
+        pl.col("kind").is_in(
+            ["request_aborted", "http_access", "preemption", "preemption_docs_form", STATS,
+             "blog_preempted"]
+        )
+        & pl.col("stamp").is_not_null()
+    ).sort("stamp", maintain_order=True)  # fmt: skip
+    last_warning: float | None = None
+    for kind, stamp, row in zip(
+        wanted["kind"].to_list(), wanted["stamp"].to_list(), fields_of(wanted), strict=True
+    ):
+        if kind == "request_aborted":
+            ids = row.get("request_ids")
+            amount = float(str(ids).count(",") + 1) if ids else 1.0
+            counted.setdefault("aborted", ([], kind))[0].append((stamp, amount))
+        elif kind == "http_access" and number(row.get("status")) in _REFUSED:
+            count = number(row.get("count")) or 1.0
+            counted.setdefault("rejected", ([], kind))[0].append((stamp, count))
+        elif kind in ("preemption", "preemption_docs_form"):
+            total = number(row.get("total_cumulative")) or 1.0
+            # A cumulative number that falls is a new process: it begins at 1 again.
+            base = last_warning if last_warning is not None and total > last_warning else 0.0
+            counted.setdefault("preemption_lower_bound", ([], kind))[0].append(
+                (stamp, total - base)
+            )
+            last_warning = total
+        elif kind == "blog_preempted":
+            counted.setdefault("preemption_lower_bound", ([], kind))[0].append((stamp, 1.0))
+        elif kind == STATS and number(row.get("preemptions")):
+            printed = number(row.get("preemptions")) or 0.0
+            counted.setdefault("preemptions", ([], kind))[0].append((stamp, printed))
+    return counted
+
+
+def _lay_amounts(
+    columns: Columns,
+    signal: str,
+    amounts: list[tuple[float, float]],
+    events: pl.DataFrame,
+    kind: str,
+) -> None:
+    stamps = np.array([stamp for stamp, _ in amounts])
+    index = bin_index(stamps, columns.start, columns.step, columns.count)
+    laid = np.where(columns.present, 0.0, np.nan)
+    for place, (_, amount) in zip(index, amounts, strict=True):
+        if place >= 0:
+            laid[place] = np.nansum([laid[place], amount])
+    columns.values[signal] = laid
+    source = int(events.filter(pl.col("kind") == kind)["source"][0])
+    columns.origins[signal] = Origin("log", source, kind)
+
+
+def _lifetime_hit_rate(columns: Columns, events: pl.DataFrame) -> None:
+    """Lay V0's own hit-rate line, a lifetime average, beside the stats line it follows."""
+    lines = events.filter((pl.col("kind") == "prefix_hit_rate") & pl.col("stamp").is_not_null())
+    if not lines.height or "logged_hit_rate" in columns.values:
+        return
+    rates = np.array(
+        [
+            np.nan if (v := number(row.get("gpu_hit_rate_pct"))) is None or v < 0 else v * 0.01
+            for row in fields_of(lines)
+        ]
+    )
+    stamps = lines["stamp"].to_numpy()
+    index = bin_index(stamps, columns.start, columns.step, columns.count)
+    laid = np.full(columns.count, np.nan)
+    laid[index[index >= 0]] = rates[index >= 0]
+    columns.values["logged_hit_rate"] = laid
+    columns.values["_lifetime"] = laid
+    columns.origins["logged_hit_rate"] = Origin(
+        "log", int(lines["source"][0]), "prefix_hit_rate", "lifetime average"
+    )
+    columns.origins["_lifetime"] = columns.origins["logged_hit_rate"]
