@@ -12,8 +12,8 @@ MAX_LINE_BYTES = 256 << 20
 
 def line_blocks(
     stream: BinaryIO, damaged: Callable[[int, str], None]
-) -> Iterator[tuple[bytes, int]]:
-    """Yield blocks of whole lines, each ending with a line end, with their offsets.
+) -> Iterator[tuple[bytes, int, int]]:
+    """Yield blocks of whole lines, each ending with a line end, and where they start and stop.
 
     Args:
         stream: the bytes; the last line end may be missing and is then added.
@@ -41,10 +41,10 @@ def line_blocks(
             held += len(block)
             continue
         whole = b"".join([*parts, block[:end]]) if parts else block[:end]
-        yield whole, base
+        yield whole, base, base + len(whole)
         base += len(whole)
         parts = [block[end:]] if end < len(block) else []
         held = len(block) - end
     rest = b"".join(parts)
     if rest:
-        yield rest + b"\n", base
+        yield rest + b"\n", base, base + len(rest)

@@ -5,10 +5,18 @@ may change its resolution over time. A bucket series needs one value per edge an
 at or below that edge. Where a listed bucket straddles an edge that value is not known and left out.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 INFINITY = float("inf")
+
+_DUMPED = re.compile(
+    r"(?P<name>\{.*\}) \{count:(?P<count>[^,{}]+), sum:(?P<sum>[^,{}]+)(?P<buckets>.*)\} "
+    r"(?P<stamp>-?\d+)"
+)
+_FLOAT = r"[-+]?(?:\d+(?:\.\d*)?(?:e[-+]?\d+)?|Inf)"
+_DUMPED_BUCKET = re.compile(rf"[\[(]({_FLOAT}),({_FLOAT})[\])]:({_FLOAT})")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +55,31 @@ def native_histogram(pair: object) -> NativeHistogram:
                 float(stamp), _number(count), _number(total), tuple(map(_bucket, buckets))
             )
     raise ValueError("not a stamp and a histogram")
+
+
+def dumped_histogram(line: str) -> tuple[str, NativeHistogram] | None:
+    """Read a line of `promtool tsdb dump` that holds a native histogram.
+
+    Returns:
+        The text of the name and labels, and the histogram; None when the line is anything else.
+
+    Example:
+        >>> line = '{__name__="t"} {count:3, sum:2.5, (0,0.5]:1, (0.5,2]:2} 5000'
+        >>> dumped_histogram(line)[1].buckets
+        ((0.0, 0.5, 1.0), (0.5, 2.0, 2.0))
+    """
+    match = _DUMPED.fullmatch(line.strip())
+    if match is None:
+        return None
+    buckets = tuple(
+        (float(left), float(right), float(count))
+        for left, right, count in _DUMPED_BUCKET.findall(match["buckets"])
+    )
+    try:
+        count, total = float(match["count"]), float(match["sum"])
+    except ValueError:
+        return None
+    return match["name"], NativeHistogram(int(match["stamp"]) / 1000, count, total, buckets)
 
 
 def classic_points(points: Sequence[NativeHistogram]) -> Iterator[Point]:

@@ -1,4 +1,4 @@
-"""Reads the sample lines of a source: in bulk where they are plain, one by one where they are not."""
+"""Reads the sample lines of a source: plain ones in bulk, the others one by one."""
 
 import re
 
@@ -9,6 +9,11 @@ from parsers.interface import Parsed, Progress, ReadOptions, Source
 from parsers.prometheus.exposition_line import MILLISECONDS_FROM, Sample, read_line, read_name
 from parsers.prometheus.labels import series_name
 from parsers.prometheus.line_blocks import line_blocks
+from parsers.prometheus.native_histograms import (
+    NativeHistogram,
+    classic_points,
+    dumped_histogram,
+)
 from parsers.prometheus.rows import DROPPED, Floats, Keys, Rows
 from parsers.prometheus.sample_lines import Indices, SampleLines, cut
 from parsers.prometheus.scrape_time import time_in
@@ -33,21 +38,22 @@ class SampleReader:
         self._untimed: list[tuple[Indices, Floats]] = []
         self._untimed_count = 0
         self._scrapes = Scrapes()
+        self._histograms: dict[str, tuple[int, list[NativeHistogram]]] = {}
 
     def read(self, progress: Progress) -> None:
         """Read the whole source."""
         rows, source = self.rows, self.rows.source
         with source.open() as stream:
-            for block, base in line_blocks(stream, rows.damage):
-                rows.bytes = base + len(block)
+            for block, base, end in line_blocks(stream, rows.damage):
+                rows.bytes = end
                 self._block(block, base)
                 progress(source.path, rows.bytes, source.size or 0)
-        if source.size is not None:
-            rows.bytes = min(rows.bytes, source.size)
 
     def finish(self, format_name: str) -> Parsed:
         """Give the samples without a timestamp the time of their scrape, and close the tables."""
         rows = self.rows
+        for name, (offset, points) in self._histograms.items():
+            self._add_histogram(name, offset, points)
         if self._untimed:
             keys = np.concatenate([part[0] for part in self._untimed])
             values = np.concatenate([part[1] for part in self._untimed])
@@ -127,6 +133,12 @@ class SampleReader:
                 key = rows.key(series_name(sample.labels), base + start)
                 samples.append((line, key, sample))
                 continue
+            histogram = dumped_histogram(text)
+            if histogram is not None:
+                rows.matched += 1
+                name, point = histogram
+                self._histograms.setdefault(name, (base + start, []))[1].append(point)
+                continue
             stamp = time_in(text)
             if stamp is not None or text.rstrip() == "# EOF":
                 borders.append((line, stamp))
@@ -137,6 +149,18 @@ class SampleReader:
             else:
                 rows.unknown += 1
         return samples, borders
+
+    def _add_histogram(self, name: str, offset: int, points: list[NativeHistogram]) -> None:
+        """Add a native histogram as a classic one."""
+        named = read_name(name)
+        if named is None:
+            self.rows.damage(offset, "expected a name and labels before a native histogram")
+            return
+        labels = named[0]
+        for suffix, edge, stamp, value in classic_points(points):
+            edged = labels if edge is None else {**labels, "le": repr(edge)}
+            key = self.rows.key(series_name(edged, labels["__name__"] + suffix), offset)
+            self.rows.add(key, stamp, value)
 
     def _add(
         self,

@@ -11,6 +11,7 @@ _SAMPLE = re.compile(
     rb"(?:[ \t]+[0-9.]+)?[ \t]*\r?$",
     re.MULTILINE,
 )
+_TELLING = (b"vllm", b"DCGM_", b"nv_", b"process_", b"http_re")
 
 
 class Text:
@@ -21,11 +22,13 @@ class Text:
     def recognises(self, source: Source) -> bool:
         """Tell by comment lines together with sample lines, or by samples alone."""
         head = source.head
-        samples = len(_SAMPLE.findall(head))
+        found = _SAMPLE.findall(head)
+        samples = len(found)
         if _COMMENT.search(head):
             return samples > 0 or head.rstrip().endswith(b"# EOF")
         lines = sum(1 for line in head.splitlines() if line.strip())
-        return samples * 2 > lines
+        telling = any(line.startswith(_TELLING) for line in found)
+        return samples * (4 if telling else 2) > lines
 
     def parse(self, source: Source, options: ReadOptions, progress: Progress) -> Parsed:
         """Read all scrapes of the source."""
