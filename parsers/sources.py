@@ -16,8 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, cast
 
+from forensics.errors import InputError
 from parsers.archives import (
     Member,
+    View,
     is_tar,
     is_zip,
     packed_tar_members,
@@ -25,6 +27,7 @@ from parsers.archives import (
     zip_members,
 )
 from parsers.compression import BROKEN, CutStream, bare_name, compression_of, unpacked
+from parsers.prometheus.tsdb_dump import Tsdb, convert, tsdbs_below
 
 HEAD_BYTES = 64 << 10
 MAX_DEPTH = 4  # archives inside archives
@@ -76,11 +79,30 @@ def discover(paths: Sequence[str], limit: int) -> Iterator[Found]:
             continue
         place = Path(path)
         if place.is_dir():
+            tsdbs = tsdbs_below(place)
+            for tsdb in tsdbs:
+                yield from _dumped(tsdb, path, limit)
             for file in sorted(place.rglob("*")):
-                if _worth_reading(file, place):
+                if _worth_reading(file, place) and not any(tsdb.owns(file) for tsdb in tsdbs):
                     yield from _file(file, path, limit, named=False)
         else:
             yield from _file(place, path, limit, named=True)
+
+
+def _dumped(tsdb: Tsdb, origin: str, limit: int) -> Iterator[Found]:
+    """Yield the dump of a Prometheus TSDB, which is a directory but one stream."""
+    name = tsdb.path.name
+    found = Found(str(tsdb.path), name, origin, str(tsdb.path), io.BytesIO, named=True)
+    try:
+        held = convert(tsdb.path)
+    except InputError as error:
+        found.refusal = str(error)
+        yield found
+        return
+    size = held.seek(0, io.SEEK_END)
+    found.open = lambda: cast(BinaryIO, io.BufferedReader(View(held, 0, size)))
+    found.size = size
+    yield from _plain_bytes(found, limit, 0)
 
 
 def _worth_reading(file: Path, root: Path) -> bool:

@@ -9,6 +9,7 @@ import re
 import shutil
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
@@ -41,12 +42,51 @@ class TsdbDump:
         return reader.finish(self.name)
 
 
+@dataclass(frozen=True, slots=True)
+class Tsdb:
+    """A TSDB on disk.
+
+    Attributes:
+        path: the data directory, snapshot, or single block.
+        members: the directories that belong to it; other files below `path` do not.
+    """
+
+    path: Path
+    members: tuple[Path, ...]
+
+    def owns(self, file: Path) -> bool:
+        """Tell whether a file is a part of it."""
+        return any(file.is_relative_to(member) for member in self.members)
+
+
 def is_tsdb_dir(path: str | Path) -> bool:
     """Tell whether a directory is a TSDB block, or holds blocks (snapshot, data directory)."""
+    return _tsdb_at(Path(path)) is not None
+
+
+def tsdbs_below(root: Path) -> list[Tsdb]:
+    """Find the TSDBs at or below a directory, outermost first."""
+    found: list[Tsdb] = []
+    places = {root, *(meta.parent.parent for meta in root.rglob("meta.json"))}
+    for place in sorted(places):
+        tsdb = _tsdb_at(place) if place.is_relative_to(root) else None
+        if tsdb is not None and not any(outer.owns(place) for outer in found):
+            found.append(tsdb)
+    return found
+
+
+def _tsdb_at(path: Path) -> Tsdb | None:
+    """Return the TSDB whose top directory this is."""
     try:
-        return bool(_blocks(Path(path))) or (Path(path) / "wal").is_dir()
+        if _is_block(path):
+            return Tsdb(path, (path,))
+        blocks = [child for child in sorted(path.iterdir()) if _is_block(child)]
+        heads = [path / name for name in _HEAD_DIRECTORIES if (path / name).is_dir()]
     except OSError:
-        return False
+        return None
+    if not blocks and not (len(heads) > 1 and (path / "wal").is_dir()):
+        return None
+    return Tsdb(path, (*blocks, *heads))
 
 
 def convert(path: str | Path) -> BinaryIO:
@@ -55,13 +95,14 @@ def convert(path: str | Path) -> BinaryIO:
     Nothing is written into the directory: promtool gets a mirror of links to its files.
 
     Raises:
-        InputError: promtool is not installed or cannot read the directory.
+        InputError: promtool is not installed or cannot read the directory; the message does not
+            repeat the path.
     """
     promtool = shutil.which("promtool")
     if promtool is None:
         raise InputError(
-            f"{path} is a Prometheus TSDB directory, and promtool, which reads it, is missing; "
-            f"where it is, run: promtool tsdb dump {path} > dump.txt, and give that file",
+            "a Prometheus TSDB directory, and promtool, which reads it, is not installed; where it "
+            f"is, run: promtool tsdb dump {path} > dump.txt, and give that file",
             str(path),
         )
     with tempfile.TemporaryDirectory(prefix="forensics-tsdb-") as mirror:
@@ -78,20 +119,13 @@ def convert(path: str | Path) -> BinaryIO:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             dump.close()
-            raise InputError(f"{path}: promtool did not finish: {error}", str(path)) from error
+            raise InputError(f"promtool did not finish: {error}", str(path)) from error
     if done.returncode != 0 or (done.stderr and dump.tell() == 0):
         dump.close()
         reason = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:] or ["no reason"]
-        raise InputError(f"{path}: promtool could not read this TSDB: {reason[0]}", str(path))
+        raise InputError(f"promtool could not read this TSDB: {reason[0]}", str(path))
     dump.seek(0)
     return dump
-
-
-def _blocks(path: Path) -> list[Path]:
-    """Return the blocks that a directory is or holds."""
-    if _is_block(path):
-        return [path]
-    return sorted(child for child in path.iterdir() if child.is_dir() and _is_block(child))
 
 
 def _is_block(path: Path) -> bool:
@@ -103,7 +137,9 @@ def _is_block(path: Path) -> bool:
 
 def _mirror(path: Path, mirror: Path) -> None:
     """Lay out a data directory of links: promtool wants blocks inside one, and a log beside."""
-    for block in _blocks(path):
+    tsdb = _tsdb_at(path)
+    blocks = [member for member in tsdb.members if _is_block(member)] if tsdb is not None else []
+    for block in blocks:
         inside = mirror / block.name
         inside.mkdir()
         for name in _BLOCK_FILES:
