@@ -5,7 +5,6 @@ A finding is placed at the first log line of its exhibits; figures from metrics 
 
 import hashlib
 from collections.abc import Sequence
-from typing import cast
 
 from forensics.analysis import Analysis, Finding, Where
 from forensics.ci_formats.interface import SEVERITIES, Place, RuleInfo, Severity
@@ -31,7 +30,7 @@ def _rule(item: Finding, lang: str) -> RuleInfo:
 
 
 def _severity(text: str) -> Severity:
-    return cast(Severity, text) if text in SEVERITIES else "warning"
+    return text if text in SEVERITIES else "warning"
 
 
 def _finding(item: Finding, rule: RuleInfo, lang: str) -> CiFinding:

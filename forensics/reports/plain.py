@@ -49,9 +49,11 @@ def markdown_text(text: str) -> str:
     return shown.replace("@", "&#64;").replace("://", "&#58;//").replace("www.", "www&#46;")
 
 
-def markdown_code(text: str) -> str:
-    """Make text safe as a code span, also inside a table cell."""
-    shown = plain(text).replace("|", "\\|")
+def markdown_code(text: str, *, table: bool = False) -> str:
+    """Make text safe as a code span; inside a table a bar would end the cell even there."""
+    shown = plain(text)
+    if table:
+        shown = shown.replace("|", "\\|")
     fence = "`"
     while fence in shown:
         fence += "`"
