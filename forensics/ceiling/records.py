@@ -106,7 +106,7 @@ class SweepRow:
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """Several batch sizes compared; breaks lie between two settings (interval), None when absent."""
+    """Several batch sizes compared; breaks lie between two settings, None when absent."""
 
     setting_name: str
     rows: tuple[SweepRow, ...]
