@@ -47,7 +47,9 @@ LIFECYCLE: tuple[LogPattern, ...] = (
     ),
     pattern(
         "http_server",
-        "Waiting for {what:s}",
+        "Waiting for application {what:w}",
+        "Waiting for connections to close. {:s}",
+        "Waiting for background tasks to complete. {:s}",
         "Application startup complete.",
         "Application shutdown complete.",
         "Uvicorn running on {address:s}",

@@ -39,9 +39,10 @@ def _dump_facts(message: str, _fields: Fields) -> Iterator[Fact]:
 PATTERNS: tuple[LogPattern, ...] = (
     pattern(
         "oom",
-        "[[{:s}: ]]CUDA out of memory. Tried to allocate {size:s}iB. GPU {gpu:d} has a total "
+        "[[{:s}: ]]CUDA out of memory. Tried to allocate {size:s}. GPU {gpu:d} has a total "
         "capac[[i]]ty of {total:s} of which {free:s} is free.{:s}",
-        "CUDA out of memory. Tried to allocate {:s}",
+        "CUDA out of memory. Tried to allocate {size:w} {unit:w}.{:s}",
+        "CUDA out of memory. {:s}",
         "HIP out of memory. Tried to allocate {:s}",
         since="0.2.0",
         until="0.33.0",
@@ -140,7 +141,8 @@ PATTERNS: tuple[LogPattern, ...] = (
         "Background loop has errored already.",
         "Background loop is stopped.",
         "RPC call to {method:s} timed out.",
-        "Engine core initialization failed. See root cause above.[[ Failed core proc(s): {:s}]]",
+        "Engine core initialization failed. See root cause above."
+        "[[ Failed core proc(s): {failed:s}]]",
         "EngineCore encountered an issue. See stack trace (above) for the root cause.",
         "Timed out waiting for {what:s}",
         since="0.2.0",
@@ -156,10 +158,10 @@ PATTERNS: tuple[LogPattern, ...] = (
         "AsyncLLMEngine is already dead, terminating server process",
         "MQLLMEngine is already dead, terminating server process",
         "Got fatal signal from worker processes, shutting down. {:s}",
-        "EngineCore hit an exception: {:s}",
-        "EngineCore output handler hit an error: {:s}",
+        "EngineCore hit an exception: {error:s}",
+        "EngineCore output handler hit an error: {error:s}",
         "MulitprocExecutor got fatal signal from worker processes, shutting down. {:s}",
-        "WorkerProc hit an exception[[: {:s}]]",
+        "WorkerProc hit an exception[[: {error:s}]]",
         "WorkerProc hit an exception.",
         "Invocation of {method:s} method failed",
         "EngineCore failed to start.",
@@ -171,7 +173,7 @@ PATTERNS: tuple[LogPattern, ...] = (
         "WorkerProc failed to start.",
         "WorkerProc failed.",
         "Engine core proc {name:s} died unexpectedly, shutting down client.",
-        "RayWorkerProc failed: {:s}",
+        "RayWorkerProc failed: {error:s}",
         "RayWorkerProc rank={rank:w} died unexpectedly, shutting down executor.",
         "[shutdown] MPClient: engine core exited unexpectedly; starting cleanup",
         since="0.4.0",
@@ -187,6 +189,8 @@ PATTERNS: tuple[LogPattern, ...] = (
     ),
     pattern(
         "engine_dump_stats",
+        "Dumping scheduler stats: SchedulerStats(num_running_reqs={running:d}, num_waiting_reqs="
+        "{waiting:d}, {:s}kv_cache_usage={kv_cache_usage:f}, {:s}",
         "Dumping scheduler stats: SchedulerStats(num_running_reqs={running:d}, num_waiting_reqs="
         "{waiting:d}, {:s}",
         kind="engine_dump",

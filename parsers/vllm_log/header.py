@@ -13,11 +13,14 @@ from calendar import timegm
 from functools import lru_cache
 from typing import NamedTuple
 
+from parsers.envelopes.stamps import dated
+
 _PROCESS = re.compile(
-    r"\((?P<name>[A-Za-z][\w ./:-]*?)(?: rank=\d+)? pid=(?P<pid>\d+)"
-    r"(?:, ip=(?P<ip>[^)]+))?\) ?"
+    r"\((?P<name>[A-Za-z_](?:[^()]|\((?:[^()]|\([^()]*\))*\))*?)(?: rank=\d+)? pid=(?P<pid>\d+)"
+    r"(?:, ip=(?P<ip>[^()]+))?\) ?"
 )
-_REPEATED = re.compile(r" \[repeated \d+x across (?:cluster|all nodes)\].*$")
+_REPEATED = re.compile(r" \[repeated \d+x across cluster\](?: \(Ray .*\))?$")
+_REPEATED_END = ("across cluster]", ")")
 _LEVELS = r"(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)"
 _HEAD = re.compile(
     rf"\[?(?P<level>{_LEVELS})\]?:? {{1,8}}(?P<stamp>\d\d-\d\d \d\d:\d\d:\d\d) "
@@ -94,24 +97,6 @@ def yearless(stamp: str) -> float | None:
     return float(timegm((1972, month, day, hour, minute, second)))
 
 
-def dated(date: str, time: str, fraction: str | None, zone: str | None) -> tuple[str, float] | None:
-    """Read a full date; the clock is ``utc`` when it names its zone, else ``local``."""
-    year, month, day = int(date[:4]), int(date[5:7]), int(date[8:10])
-    hour, minute, second = int(time[:2]), int(time[3:5]), int(time[6:8])
-    if not (year >= 1970 and 1 <= month <= 12 and 1 <= day <= 31 and hour < 24 and minute < 60):
-        return None
-    stamp = float(timegm((year, month, day, hour, minute, second)))
-    if fraction is not None:
-        stamp += float("0." + fraction[1:19])
-    if zone is None:
-        return "local", stamp
-    named = zone.strip()
-    if named not in ("Z", "UTC"):
-        shift = int(named[1:3]) * 3600 + int(named[-2:]) * 60
-        stamp -= shift if named[0] == "+" else -shift
-    return "utc", stamp
-
-
 def read_head(text: str) -> Head:
     """Split process prefixes, level and stamp from the message of one record."""
     process, text = _processes(text)
@@ -144,8 +129,8 @@ def _processes(text: str) -> tuple[Process, str]:
         # An inner prefix is nearer to the line; it may not know the rank that the outer one names.
         process = Process(named.name, named.engine or process.engine, named.pid)
         text = text[match.end() :]
-        if match["ip"] is not None:
-            text = _REPEATED.sub("", text)
+    if process.name is not None and text.endswith(_REPEATED_END):
+        text = _REPEATED.sub("", text)
     return process, text
 
 

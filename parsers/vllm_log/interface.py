@@ -160,7 +160,7 @@ class LogPattern:
     def take(self, message: str) -> Fields | None:
         """Return the fields when this pattern takes the message, else None."""
         if self.make_fields is not None:
-            found = self.make_fields(message)
+            found = self.make_fields(message) if message.startswith(self.gates) else None
         else:
             found = None
             for shape in self.shapes:

@@ -1,6 +1,13 @@
 """Shutdown, sleep and wake, cache resets, adapters: what operators and clients do to a server."""
 
-from parsers.vllm_log.interface import LogPattern, pattern
+from parsers.vllm_log.interface import Fields, LogPattern, pattern
+
+def _step(message: str) -> Fields | None:
+    part, colon, step = message.removeprefix("[shutdown] ").partition(": ")
+    if not colon or "exited unexpectedly" in step:
+        return None
+    return {"part": part, "step": step}
+
 
 PATTERNS: tuple[LogPattern, ...] = (
     pattern(
@@ -23,11 +30,18 @@ PATTERNS: tuple[LogPattern, ...] = (
         "WorkerProc was terminated",
         "Aborting {num_requests:d} requests",
         "Draining {num_requests:d} in-flight requests (timeout={:s})",
-        "Rejecting request {:s} (server shutting down)",
+        "Rejecting request {request_id:s} (server shutting down)",
         "[shutdown] EngineCore: aborting in-flight requests count={num_requests:d}",
         "[shutdown] EngineCore: draining in-flight requests count={num_requests:d} {:s}",
-        "[shutdown] {part:s}: {step:s}",
         since="0.4.2",
+        until="0.33.0",
+    ),
+    LogPattern(
+        name="shutdown_step",
+        kind="shutdown",
+        make_fields=_step,
+        gates=("[shutdown] ",),
+        since="0.23.0",
         until="0.33.0",
     ),
     pattern(

@@ -148,6 +148,7 @@ PATTERNS: tuple[LogPattern, ...] = (
     pattern(
         "kv_available_memory",
         "Available KV cache memory: {kv_gib:f} GiB",
+        "Explicitly set ({kv_gib:f}/{node_gib:f}) GiB for KV cache on node {node:w}.",
         since="0.9.1",
         until="0.33.0",
         facts={"kv_gib": "memory.kv_gib"},
@@ -189,7 +190,7 @@ PATTERNS: tuple[LogPattern, ...] = (
     ),
     pattern(
         "kv_size_tokens",
-        "{device:s} KV cache size: {num_tokens:d} tokens[[, Maximum concurrency for "
+        "{device:w}[[ + host]] KV cache size: {num_tokens:d} tokens[[, Maximum concurrency for "
         "{max_model_len:d} tokens per request: {max_concurrency:f}x]]",
         since="0.8.0",
         until="0.33.0",
@@ -224,9 +225,11 @@ PATTERNS: tuple[LogPattern, ...] = (
     pattern(
         "kv_autofit",
         "Auto-fit max_model_len: attention-free model, using derived max_model_len={original:d}",
+        "Auto-fit max_model_len: full model context length {original:d} fits in available KV "
+        "cache memory ({kv_gib:f}[[ GiB]])",
         "Auto-fit max_model_len: full model context length {original:d} fits in available {:s}",
         "Auto-fit max_model_len: reduced from {original:d} to {max_model_len:d} to fit in "
-        "available {:s} ({kv_gib:f}[[ GiB available for KV cache]])",
+        "available {:s} ({kv_gib:f}[[ GiB]][[ available for KV cache]])",
         since="0.14.0",
         until="0.33.0",
         facts={"max_model_len": "max_model_len"},

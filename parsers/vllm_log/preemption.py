@@ -5,7 +5,29 @@ since start. V1 prints nothing, in any release up to 0.33.0. The two `blog_*` sh
 by no release; they circulate in articles and scripts, and people feed them.
 """
 
-from parsers.vllm_log.interface import LogPattern, pattern
+import re
+
+from parsers.vllm_log.interface import Fields, LogPattern, pattern
+
+_RUNNING = re.compile(r"\bRunning (\d{1,9}) requests, (\d{1,9}) sequences in the swap out queue")
+_PREEMPTED = re.compile(r"\bSequence (\S+) is preempted from (.{1,80}?) to (.{1,80}?)\.?$")
+
+
+def _blog_running(message: str) -> Fields | None:
+    if "swap out queue" not in message:
+        return None
+    match = _RUNNING.search(message)
+    return None if match is None else {"running": int(match[1]), "swapped": int(match[2])}
+
+
+def _blog_preempted(message: str) -> Fields | None:
+    if " is preempted from " not in message:
+        return None
+    match = _PREEMPTED.search(message)
+    if match is None:
+        return None
+    return {"request_id": match[1], "source": match[2], "target": match[3]}
+
 
 PATTERNS: tuple[LogPattern, ...] = (
     pattern(
@@ -17,10 +39,14 @@ PATTERNS: tuple[LogPattern, ...] = (
         since="0.4.3",
         until="0.10.2",
     ),
-    pattern("blog_preempted", "Sequence {request_id:w} is preempted from {source:s} to {target:s}"),
-    pattern(
-        "blog_running_swapped",
-        "Running {running:d} requests, {swapped:d} sequences in the swap out queue[[.]]",
+    LogPattern(
+        name="blog_preempted", kind="blog_preempted", make_fields=_blog_preempted, gates=("",)
+    ),
+    LogPattern(
+        name="blog_running_swapped",
+        kind="blog_running_swapped",
+        make_fields=_blog_running,
+        gates=("",),
     ),
     pattern(
         "prompt_too_long",

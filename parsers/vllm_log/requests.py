@@ -2,8 +2,8 @@
 
 Prompt text in these lines can be anything, fake log lines included (it is repr-escaped). It is
 never kept: of a logged prompt remain its length and a chain of block hashes, enough to see which
-prefixes repeat. Each hash covers its block and all before it: 16 tokens where token ids are logged, 64
-characters where only the text is.
+prefixes repeat. Each hash covers its block and all before it: 16 tokens where token ids are logged,
+64 characters where only the text is.
 """
 
 import hashlib
@@ -130,10 +130,10 @@ PATTERNS: tuple[LogPattern, ...] = (
     ),
     pattern(
         "request_failed",
-        "Request {request_id:w} failed (bad request)[[: {:s}]].",
-        "Request {request_id:w} failed (input error): {:s}.",
-        "Request {request_id:w} failed due to {:s}.",
-        "Request {request_id:w} failed validation: {:s}",
+        "Request {request_id:w} failed (bad request)[[: {error:s}]].",
+        "Request {request_id:w} failed (input error): {error:s}.",
+        "Request {request_id:w} failed due to {error:s}.",
+        "Request {request_id:w} failed validation: {error:s}",
         "Request {request_id:w} failed.",
         since="0.8.5",
         until="0.33.0",

@@ -5,11 +5,12 @@ tracebacks) inherit. That makes a file divisible at any line: what a part could 
 lines before it is filled in when the parts are put together.
 """
 
+import json
 import re
 
 import orjson
 
-from parsers.envelopes import Unwrapped, unwrap
+from parsers.envelopes import Unwrapped, plain, unwrap
 from parsers.vllm_log import registry
 from parsers.vllm_log.access import ACCESS, path_class
 from parsers.vllm_log.header import Head, read_head
@@ -26,7 +27,9 @@ from parsers.vllm_log.records import (
 
 MAX_LINE_BYTES = 4 << 20  # longer than any prompt that fits a 128 K context; cut there
 
-_MATCHED, _IGNORED, _UNKNOWN = 0, 1, 2
+MAX_TEXT = 2000  # characters of a text field
+
+_MATCHED, _UNKNOWN, _IGNORED = 0, 1, 2  # of several records on a line, the lowest holds
 _INNER = re.compile(
     r" (?=(?:\([A-Za-z]\w* pid=\d+\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) "
     r"\d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]+\.py:\d+\])"
@@ -45,7 +48,14 @@ _STARTS = {
 
 
 def _json(fields: Fields) -> str:
-    return orjson.dumps(fields).decode()
+    for name, value in fields.items():
+        if isinstance(value, str) and len(value) > MAX_TEXT:
+            fields[name] = value[:MAX_TEXT]
+    try:
+        return orjson.dumps(fields).decode()
+    except TypeError:
+        # Integers beyond 64 bits and lone surrogates: nothing vLLM prints.
+        return json.dumps(fields, separators=(",", ":"))
 
 
 class Scanner:
@@ -53,6 +63,8 @@ class Scanner:
 
     def __init__(self) -> None:
         self.part = Part()
+        self._unknown = ""
+        self._pending: dict[str | None, str] = {}
 
     def line(self, raw: bytes, offset: int) -> None:
         """Read one physical line, without its line feed, that starts at `offset`."""
@@ -78,7 +90,7 @@ class Scanner:
             part.ignored += 1
         else:
             part.unknown += 1
-            self._shape(text)
+            self._shape(self._unknown or text)
 
     def _physical(self, text: str, offset: int) -> int:
         if "\r" not in text:
@@ -90,11 +102,23 @@ class Scanner:
     def _wrapped(self, text: str, offset: int) -> int:
         status = _IGNORED
         first = True
-        for record in unwrap(text):
+        for record in unwrap(text, self._pending):
+            if record.partial:
+                self._pending[record.instance] = self._held(record).body
+                continue
+            if self._pending:
+                record = self._held(record)
             result = self._record(record, offset)
             status = result if first else min(status, result)
             first = False
         return status
+
+    def _held(self, record: Unwrapped) -> Unwrapped:
+        """Put what the runtime cut off before in front of a line."""
+        held = self._pending.pop(record.instance, None)
+        if held is None or len(held) > MAX_LINE_BYTES:
+            return record
+        return record._replace(body=plain(held + record.body))
 
     def _record(self, wrapped: Unwrapped, offset: int) -> int:
         head = read_head(wrapped.body)
@@ -174,6 +198,7 @@ class Scanner:
             return _IGNORED
         if _PROGRESS.search(bare) is not None or _WORD.search(bare) is None:
             return _IGNORED
+        self._unknown = message
         return _UNKNOWN
 
     def _place(self, head: Head, wrapped: Unwrapped, offset: int, engine: str | None) -> Place:

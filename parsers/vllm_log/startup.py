@@ -378,8 +378,11 @@ PATTERNS: tuple[LogPattern, ...] = (
     pattern(
         "startup_plan",
         "Ignoring unreadable startup plan {path:s}: {error:s}",
-        "Startup plan not applied: {:s}",
-        "Applying persisted startup plan {:s}: kv_cache_memory_bytes={kv_bytes:d} {:s}",
+        "Startup plan not applied: current free memory ({free_gib:f} GiB) is below the recorded "
+        "baseline ({baseline_gib:f} GiB); {:s}",
+        "Applying persisted startup plan (fingerprint {fingerprint:w}): kv_cache_memory_bytes="
+        "{kv_bytes:d} ({kv_gib:f} GiB), recorded free-memory baseline {baseline_gib:f} GiB, "
+        "current {free_gib:f} GiB. {:s}",
         "Saved startup plan to {path:s}",
         "Failed to save startup plan to {path:s}: {error:s}",
         since="0.26.0",

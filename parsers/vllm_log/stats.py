@@ -69,6 +69,14 @@ def _named_fields(message: str) -> Fields | None:
     return found
 
 
+def _fragment(message: str) -> Fields | None:
+    """Take what is left of a stats line that lost its head."""
+    if " reqs, " not in message or " KV cache usage: " not in message or len(message) > 1000:
+        return None
+    found = _named_fields(message)
+    return found if found is not None and len(found) >= 4 else None
+
+
 def _rates(text: Value) -> list[float]:
     values = (decimal(part) for part in str(text).split(","))
     return [value for value in values if value is not None]
@@ -103,6 +111,14 @@ PATTERNS = (
         kind="stats_periodic",
         make_fields=_named_fields,
         gates=("Avg prompt throughput: ", "Running: "),
+        since="0.2.0",
+        until="0.33.0",
+    ),
+    LogPattern(
+        name="stats_fragment",
+        kind="stats_periodic",
+        make_fields=_fragment,
+        gates=("",),
         since="0.2.0",
         until="0.33.0",
     ),

@@ -1,0 +1,72 @@
+"""Lines as container tools print them: docker, compose, CRI, kubectl, stern, logcli, Grafana."""
+
+import re
+
+from parsers.envelopes.interface import Layer
+from parsers.envelopes.stamps import RFC3339, dated
+
+_STAMPED = re.compile(rf"{RFC3339}[ \t](?:(?:stdout|stderr) (?P<tag>[FP])(?::\S+)? ?)?", re.ASCII)
+_LABELS = re.compile(r"\{(?P<labels>(?:[A-Za-z_]\w*=\"(?:[^\"\\]|\\.)*\"(?:, ?)?)*)\}[ \t]")
+_LABEL = re.compile(r"(?P<name>[A-Za-z_]\w*)=\"(?P<value>(?:[^\"\\]|\\.)*)\"")
+_HOSTED = re.compile(r"(?P<host>[\w.-]+) [\w./@-]+\[\d+\]: ?")
+_COMPOSE = re.compile(r"(?P<name>[A-Za-z][\w.-]*) +\| ?")
+_KUBECTL = re.compile(r"\[(?:pod/)?(?P<pod>[a-z0-9][\w.-]*)/(?P<container>[\w.-]+)\] ?")
+_STERN = re.compile(
+    r"(?P<pod>[a-z][a-z0-9.-]*-(?:\d+|[a-z0-9]{5})) (?P<container>[a-z][a-z0-9-]*) "
+)
+
+INSTANCE_LABELS = ("pod", "pod_name", "instance", "container", "container_name", "host", "hostname")
+
+
+def stamped(text: str) -> Layer | None:
+    """Take off a full UTC stamp, a CRI stream tag, logcli's labels, journald's host and unit."""
+    match = _STAMPED.match(text)
+    if match is None or match["zone"] is None:
+        return None
+    when = dated(match["date"], match["time"], match["fraction"], match["zone"])
+    if when is None:
+        return None
+    body, instance = text[match.end() :], None
+    labels = _LABELS.match(body)
+    if labels is not None:
+        instance = named(dict(_LABEL.findall(labels["labels"])))
+        body = body[labels.end() :]
+    elif match["tag"] is None:
+        hosted = _HOSTED.match(body)
+        if hosted is not None and not _is_level(hosted["host"]):
+            instance, body = hosted["host"], body[hosted.end() :]
+    return Layer(
+        body, when[1], instance, partial=None if match["tag"] is None else match["tag"] == "P"
+    )
+
+
+def _is_level(word: str) -> bool:
+    return word.upper() in ("INFO", "DEBUG", "WARNING", "WARN", "ERROR", "CRITICAL")
+
+
+def named(labels: dict[str, str]) -> str | None:
+    """Return the label that names the place the line comes from."""
+    return next((labels[name] for name in INSTANCE_LABELS if labels.get(name)), None)
+
+
+def compose(text: str) -> Layer | None:
+    """Take off the service name of docker compose: ``vllm-1  | ...``."""
+    match = _COMPOSE.match(text)
+    return None if match is None else Layer(text[match.end() :], instance=match["name"])
+
+
+def kubectl(text: str) -> Layer | None:
+    """Take off the prefix of ``kubectl logs --prefix``: ``[pod/name/container] ...``."""
+    match = _KUBECTL.match(text)
+    return None if match is None else Layer(text[match.end() :], instance=match["pod"])
+
+
+def stern(text: str) -> Layer | None:
+    """Take off stern's pod and container names; a pod ends in an ordinal or a five-letter hash."""
+    match = _STERN.match(text)
+    if match is None:
+        return None
+    last = match["pod"].rpartition("-")[2]
+    if not any(char.isdigit() for char in last):
+        return None
+    return Layer(text[match.end() :], instance=match["pod"])
