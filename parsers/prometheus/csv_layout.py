@@ -66,8 +66,10 @@ def _headless(rows: Sequence[Sequence[str]], delimiter: str) -> Layout | None:
     if len(names) != 1 or not times or not numbers:
         return None
     time = times[0]
-    beside = [c for c in (time - 1, time + 1) if c in numbers]
-    value = beside[0] if beside else numbers[0]
+    # The usual order is name, value, time; a column that never changes is rather an engine.
+    value = max(
+        numbers, key=lambda c: (len({tuple(row[c : c + 1]) for row in rows}), c == time - 1)
+    )
     labels = {names[0]: "__name__"}
     for column in columns:
         if column in (time, value, names[0]):

@@ -9,6 +9,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator
+from typing import BinaryIO
 
 from parsers.interface import Parsed, Progress, ReadOptions, Source
 from parsers.prometheus.cells import labels_of, stamp_of, value_of
@@ -17,7 +18,9 @@ from parsers.prometheus.labels import series_name
 from parsers.prometheus.rows import Rows
 
 _CSV_HINT = re.compile(rb"^(?:\xef\xbb\xbf)?(?:sep=.\r?\n)?[^\n]*[,;\t]", re.MULTILINE)
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _SAMPLE_ROWS = 50
+HEAD_BYTES = 64 << 10  # of `Source.head`; a longer text ends in the middle of a row
 MAX_CELL_CHARS = 1 << 20
 
 
@@ -30,30 +33,30 @@ class CsvTable:
         """Tell by columns that hold times, values and series names."""
         if not _CSV_HINT.match(source.head) or b"\0" in source.head:
             return False
-        text = source.head.decode("utf-8-sig", "replace")
-        whole = text[: text.rfind("\n") + 1] or text
-        return _layout(whole) is not None
+        return _layout(source.head) is not None
 
     def parse(self, source: Source, options: ReadOptions, progress: Progress) -> Parsed:
         """Read all rows of the source."""
         rows = Rows(source, options)
-        layout = _layout(source.head.decode("utf-8-sig", "replace"))
-        if layout is None:
-            return rows.finish(self.name)
+        layout = _layout(source.head)
         with source.open() as stream:
-            text = io.TextIOWrapper(stream, "utf-8-sig", "replace", newline="")
+            if layout is None:
+                rows.bytes = sum(map(len, stream))
+                return rows.finish(self.name)
             reader = _Reader(rows, layout)
-            for line, row in _rows(text, layout.delimiter, rows):
-                reader.row(row, line)
-                if line % 10_000 == 0:
+            for number, (offset, row) in enumerate(_rows(stream, layout.delimiter, rows)):
+                reader.row(row, offset)
+                if number % 10_000 == 0:
                     progress(source.path, rows.bytes, source.size or 0)
-        rows.bytes = source.size or rows.bytes
         reader.close()
         return rows.finish(self.name)
 
 
-def _layout(text: str) -> Layout | None:
+def _layout(head: bytes) -> Layout | None:
     """Find out what the columns of a table hold, from its first rows."""
+    text = head.decode("utf-8-sig", "replace")
+    if len(head) >= HEAD_BYTES:
+        text = text[: text.rfind("\n") + 1]
     lines = text.splitlines()
     delimiter = None
     if lines and re.match(r"sep=.$", lines[0]):
@@ -75,27 +78,29 @@ def _layout(text: str) -> Layout | None:
     return None
 
 
-def _rows(text: io.TextIOWrapper, delimiter: str, rows: Rows) -> Iterator[tuple[int, list[str]]]:
-    """Yield (line number, cells); a row that is no CSV is counted and the reading goes on."""
+def _rows(stream: BinaryIO, delimiter: str, rows: Rows) -> Iterator[tuple[int, list[str]]]:
+    """Yield (offset, cells); a row that is no CSV is counted and the reading goes on."""
     csv.field_size_limit(MAX_CELL_CHARS)
-    reader = csv.reader(_counted(text, rows), delimiter=delimiter)
+    reader = csv.reader(_lines(stream, rows), delimiter=delimiter)
     while True:
+        offset = rows.bytes
         try:
             row = next(reader)
         except StopIteration:
             return
         except csv.Error:
-            rows.damage(rows.bytes, "a row that is no CSV")
+            rows.damage(offset, "a row that is no CSV")
             continue
-        yield reader.line_num, row
+        yield offset, row
 
 
-def _counted(text: io.TextIOWrapper, rows: Rows) -> Iterator[str]:
-    """Yield lines, keeping count of them."""
-    for line in text:
+def _lines(stream: BinaryIO, rows: Rows) -> Iterator[str]:
+    """Yield lines as text, keeping count of them."""
+    for line in stream:
+        start = 3 if rows.bytes == 0 and line.startswith(_BYTE_ORDER_MARK) else 0
         rows.lines += 1
-        rows.bytes += len(line.encode("utf-8", "replace"))
-        yield line.replace("\0", "")
+        rows.bytes += len(line)
+        yield line[start:].decode("utf-8", "replace").replace("\0", "")
 
 
 class _Reader:
@@ -108,7 +113,7 @@ class _Reader:
         self._local = False
         self._named = layout.header == ()
 
-    def row(self, row: list[str], line: int) -> None:
+    def row(self, row: list[str], offset: int) -> None:
         """Take one row."""
         rows, layout = self._rows, self._layout
         if not row or not any(cell.strip() for cell in row) or row[0].startswith("sep="):
@@ -120,14 +125,14 @@ class _Reader:
             return
         stamp = stamp_of(row[layout.time]) if len(row) > layout.time else None
         if stamp is None:
-            rows.damage(rows.bytes, "expected a row that has a time")
+            rows.damage(offset, "expected a row that has a time")
             return
         self._local = self._local or not stamp[1]
         taken = self._wide(row, stamp[0]) if layout.value is None else self._long(row, stamp[0])
         if taken:
             rows.matched += 1
         else:
-            rows.damage(rows.bytes, "expected as many cells as columns, values being numbers")
+            rows.damage(offset, "expected as many cells as columns, values being numbers")
 
     def _wide(self, row: list[str], stamp: float) -> bool:
         """Take a row of one time and a value per series."""

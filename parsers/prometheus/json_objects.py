@@ -10,7 +10,7 @@ import orjson
 
 from parsers.prometheus.matrix_scan import Head, Region
 
-_OPENING = re.compile(rb"[{\[]")
+_OPENING = re.compile(rb'\{\s*["}]|\[\s*[\[{"\]0-9-]')
 _KINDS = ("values", "value", "histograms", "histogram")
 _MAX_LEVELS = 6  # list of documents, document, data, result, series: nothing lies deeper
 

@@ -105,6 +105,9 @@ def _bounds(text: Bytes, starts: Indices, ends: Indices) -> tuple[Indices, Mask]
     name_end = np.where(stamped, before, last)
     value_end = np.where(stamped, last, ends)
     stamp_start = np.where(stamped, last + 1, ends)
+    foreign = np.flatnonzero(text >= 128)  # no ASCII: not a number, and maybe no UTF-8 either
+    if len(foreign):
+        plain &= np.searchsorted(foreign, name_end) == np.searchsorted(foreign, ends)
     return np.stack([starts, name_end, name_end + 1, value_end, stamp_start, ends], axis=1), plain
 
 

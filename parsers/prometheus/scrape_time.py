@@ -12,7 +12,7 @@ _ISO = re.compile(
     r"(?P<h>\d\d)[:_.-]?(?P<mi>\d\d)(?:[:_.-]?(?P<s>\d\d)(?:[.,](?P<f>\d{1,9}))?)?"
     r"(?P<z>\s?(?:Z|UTC|GMT|[+-]\d\d:?\d\d))?(?!\d)"
 )
-_EPOCH = re.compile(r"(?<![\d.])(?P<epoch>1\d{9})(?P<f>\d{3}(?!\d)|\.\d{1,9})?(?!\d)")
+_EPOCH = re.compile(r"(?<!\d)(?P<epoch>1\d{9})(?P<f>\d{3}(?!\d)|\.\d{1,9})?(?!\d)")
 _DATE_COMMAND = re.compile(
     r"(?P<mo>Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)[a-z]*\s+(?P<d>\d{1,2})\s+"
     r"(?P<h>\d\d):(?P<mi>\d\d):(?P<s>\d\d)(?:\s*(?P<ampm>[AP]M))?"
