@@ -1,0 +1,222 @@
+"""Markdown documents: fenced blocks, inline code, tables, and commands pasted into running text.
+
+Blocks come from markdown-it; inline code is found by our own scan of the source lines, since the
+parser keeps no positions inside a line.
+"""
+
+import re
+from collections.abc import Iterator
+from functools import cache
+
+from markdown_it import MarkdownIt
+from markdown_it.token import Token
+
+from forensics.runbooks.documents import structured
+from forensics.runbooks.documents.parts import METRIC, Parts, parses
+from forensics.runbooks.interface import ProseLine
+from forensics.runbooks.log_patterns import is_logql
+from forensics.runbooks.serve import single_flag
+from forensics.runbooks.text import Lines, Mapped, joined
+
+_SHELL = frozenset(
+    {
+        "sh",
+        "bash",
+        "shell",
+        "zsh",
+        "console",
+        "terminal",
+        "shell-session",
+        "sh-session",
+        "powershell",
+    }
+)
+_PROMQL = frozenset({"promql", "prometheus", "metricsql", "prom"})
+_YAML = frozenset({"yaml", "yml"})
+_GUESSED = frozenset({"", "text", "txt", "plain", "plaintext", "none"})
+_CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_COMMAND = re.compile(
+    r"(?:[$#>]\s+)?(?:[A-Z_]+=\S*\s+)*(?:sudo\s+|nohup\s+|exec\s+|uv run\s+)*"
+    r"(?:vllm\s+serve|python3?\s+-m\s+vllm|(?:docker|podman|nerdctl)\s+(?:run|logs|compose)"
+    r"|kubectl\s+(?:-\S+\s+\S+\s+)*logs|z?e?f?grep|rg|journalctl|curl|promtool|logcli|stern"
+    r"|tail|cat|zcat|awk)\s"
+)
+_LEAD = re.compile(r"(?:\s|>|[-*+]\s|\d+[.)]\s|\*\*|#+\s)*")
+_EXPOSITION = re.compile(
+    r"^(?:# (?:HELP|TYPE)|vllm[:_]\w+(?:\{[^}]*\})? [-+\dNI][\w.+-]*(?: \d+)?$)", re.M
+)
+_YAML_SIGNS = re.compile(
+    r"^\s*(?:- )?(?:groups|kind|services|apiVersion|alert|record|expr|args):", re.M
+)
+_EXPRESSION_SIGN = re.compile(r"[(\[{<>*/+=]|\s-\s")
+_QUERY_STARTS = re.compile(
+    r"^\s*(?:-?\(|sum|avg|max|min|rate|irate|increase|histogram_quantile|vllm[:_])"
+)
+
+
+@cache
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark").enable("table")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
+def add_markdown(lines: Lines, first_line: int, parts: Parts) -> None:
+    """Take the Markdown from a line (from 1) to the end of the file apart."""
+    start = lines.starts[first_line - 1]
+    headings: list[tuple[int, str]] = []
+    heading: int | None = None
+    last_line = 0
+    for token in _parser().parse(lines.text[start:]):
+        if token.map is None:
+            continue
+        low, high = token.map[0] + first_line, token.map[1] + first_line
+        if token.type == "fence":
+            if _unclosed(lines, low, high, token):
+                _add_unclosed(lines, low, high, token, parts)
+            else:
+                _add_code(_content(lines, low + 1, token.content), token.info, parts)
+        elif token.type == "code_block":
+            _add_code(_content(lines, low, token.content), "", parts)
+        elif token.type == "heading_open":
+            heading = int(token.tag[1:])
+        elif token.type == "inline":
+            if heading is not None:
+                headings = [entry for entry in headings if entry[0] < heading]
+                headings.append((heading, token.content.lower()))
+                heading = None
+            topic = "\n".join([*(text for _, text in headings), token.content.lower()])
+            for number in range(max(low, last_line), high):
+                _add_line(lines.line(number), topic, parts)
+            last_line = max(last_line, high)
+
+
+def _content(lines: Lines, number: int, content: str) -> Mapped:
+    """Lay the content of a code block over its source lines: containers took their marks away."""
+    pieces = []
+    for offset, text in enumerate(content.split("\n")[:-1]):
+        if number + offset > len(lines):
+            break
+        line = lines.line(number + offset)
+        cut = len(line.text) - len(text)
+        if cut >= 0 and line.text.endswith(text):
+            pieces.append(line.cut(cut, len(line.text)))
+        else:  # tabs were expanded: the whole line is as near as it gets
+            pieces.append(line)
+    return joined(pieces)
+
+
+def _unclosed(lines: Lines, low: int, high: int, token: Token) -> bool:
+    last = lines.line(min(high - 1, len(lines))).text
+    return high - low < 2 or re.search(rf"{re.escape(token.markup)}\s*$", last) is None
+
+
+def _add_unclosed(lines: Lines, low: int, high: int, token: Token, parts: Parts) -> None:
+    """A fence nobody closed runs to the end for the parser; for people it ends at a blank line."""
+    content = token.content.split("\n")
+    length = next((at for at, text in enumerate(content) if not text.strip()), len(content))
+    _add_code(
+        _content(lines, low + 1, "\n".join(content[:length]) + "\n"),
+        token.info,
+        parts,
+    )
+    if low + 1 + length < high and token.level == 0:
+        add_markdown(lines, low + 1 + length, parts)
+
+
+def _add_code(code: Mapped, info: str, parts: Parts) -> None:
+    language = (info.split() or [""])[0].lower().strip("{}.")
+    if language in _SHELL:
+        parts.add_shell(code)
+    elif language in _PROMQL:
+        _add_queries(code, parts)
+    elif language in _YAML:
+        structured.add_yaml(code, parts)
+    elif language == "json":
+        if METRIC.search(code.text) and re.search(r'"(?:expr|targets|panels)"', code.text):
+            structured.add_json(code, parts)
+    elif language == "logql":
+        parts.add_query(code, "text")
+    elif language in _GUESSED:
+        _add_guessed(code, parts)
+
+
+def _add_guessed(code: Mapped, parts: Parts) -> None:
+    """A block without a language: what it holds is told by its looks, or it is left alone."""
+    text = code.text
+    if is_logql(text):
+        parts.add_query(code, "text")
+    elif any(_COMMAND.match(line.lstrip()) for line in text.split("\n")):
+        parts.add_shell(code)
+    elif METRIC.search(text) is None or _EXPOSITION.search(text):
+        return
+    elif _YAML_SIGNS.search(text):
+        structured.add_yaml(code, parts)
+    elif _QUERY_STARTS.match(text):
+        _add_queries(code, parts)
+
+
+def _add_queries(code: Mapped, parts: Parts) -> None:
+    """Take the expressions of a block: paragraphs, or lines where a paragraph is no expression."""
+    for paragraph in _paragraphs(code):
+        if _EXPOSITION.search(paragraph.text):
+            continue
+        lines = [line for line in paragraph.lines() if line.text.strip()]
+        whole_lines = len(lines) > 1 and not parses(paragraph.text)
+        if whole_lines and sum(parses(line.text) for line in lines) * 2 >= len(lines):
+            for line in lines:
+                parts.add_query(line, "text")
+        else:
+            parts.add_query(paragraph, "text")
+
+
+def _paragraphs(code: Mapped) -> Iterator[Mapped]:
+    """Cut at blank lines and at lines that are comments."""
+    start = end = -1
+    at = 0
+    for line in [*code.text.split("\n"), ""]:
+        stripped = line.strip()
+        if not stripped or stripped.startswith(("#", "//", "--")):
+            if start >= 0:
+                yield code.cut(start, end)
+            start = -1
+        else:
+            start = at if start < 0 else start
+            end = at + len(line)
+        at += len(line) + 1
+
+
+def _add_line(line: Mapped, topic: str, parts: Parts) -> None:
+    """Take one line of running text: inline code, pasted commands, names of metrics."""
+    parts.prose.append(ProseLine(line, topic))
+    text = line.text
+    lead = _LEAD.match(text)
+    start = 0 if lead is None else lead.end()
+    if _COMMAND.match(text, start):
+        parts.add_shell(line.cut(start, len(text)))
+        return
+    covered: list[tuple[int, int]] = []
+    for match in _CODE.finditer(text):
+        covered.append(match.span())
+        _add_inline(line.cut(*match.span(2)), parts)
+    for match in re.finditer(r"(?<![\w/.`:-])vllm:[a-z_][a-z0-9_]+", text):
+        if not any(low <= match.start() < high for low, high in covered):
+            parts.add_query(line.cut(*match.span()), "text")
+
+
+def _add_inline(code: Mapped, parts: Parts) -> None:
+    text = code.text.strip()
+    code = code.cut(len(code.text) - len(code.text.lstrip()), len(code.text.rstrip()))
+    if _COMMAND.match(text):
+        parts.add_shell(code)
+    elif is_logql(text):
+        parts.add_query(code, "text")
+    elif text.startswith(("-", "–", "—", "−")):
+        found = single_flag(code)
+        if found is not None:
+            parts.commands.append(found)
+    elif METRIC.match(text) and not _EXPRESSION_SIGN.search(text):
+        if re.fullmatch(r"vllm:[\w:]+", text):
+            parts.add_query(code, "text")
+    elif METRIC.search(text) and _QUERY_STARTS.match(text) and not _EXPOSITION.search(text):
+        parts.add_query(code, "text")

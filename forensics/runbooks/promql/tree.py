@@ -1,0 +1,358 @@
+"""The tree of a PromQL expression with the place of each node in the text.
+
+`promql-parser` decides what the expression is; walking its tree in source order beside the tokens
+gives each node its place.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+
+import promql_parser as library
+
+from forensics.runbooks.promql.tokens import Token, tokenize
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A stretch of the expression; `start` and `end` are offsets in its text."""
+
+    start: int
+    end: int
+
+    @property
+    def children(self) -> tuple["Node", ...]:
+        """The nodes directly below, in source order."""
+        return ()
+
+
+@dataclass(frozen=True, slots=True)
+class Number(Node):
+    """A number."""
+
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Text(Node):
+    """A string."""
+
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Selector(Node):
+    """A vector or matrix selector.
+
+    Attributes:
+        metric: the name, also where it is given as a `__name__` matcher; None when there is none.
+        name_start / name_end: where the name stands.
+        labels: label names that are matched.
+        range_s: the range in seconds; None for an instant vector.
+        range_start / range_end: where it stands, without the brackets.
+    """
+
+    metric: str | None
+    name_start: int
+    name_end: int
+    labels: tuple[str, ...]
+    range_s: float | None
+    range_start: int
+    range_end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Subquery(Node):
+    """An expression evaluated over a range."""
+
+    inner: Node
+    range_s: float
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        """The expression."""
+        return (self.inner,)
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Node):
+    """A function call; the function's name stands from `start` on."""
+
+    function: str
+    arguments: tuple[Node, ...]
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        """The arguments."""
+        return self.arguments
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate(Node):
+    """An aggregation.
+
+    Attributes:
+        by: the labels kept; None without `by`. `without`: the labels dropped; None without it.
+    """
+
+    operator: str
+    by: tuple[str, ...] | None
+    without: tuple[str, ...] | None
+    parameter: Node | None
+    inner: Node
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        """The parameter, if any, and what is aggregated."""
+        return (self.inner,) if self.parameter is None else (self.parameter, self.inner)
+
+
+@dataclass(frozen=True, slots=True)
+class Binary(Node):
+    """A binary operation; the operator stands at `operator_start`."""
+
+    operator: str
+    operator_start: int
+    is_bool: bool
+    left: Node
+    right: Node
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        """Both sides."""
+        return (self.left, self.right)
+
+
+@dataclass(frozen=True, slots=True)
+class Group(Node):
+    """Something in parentheses, or with a sign before it."""
+
+    inner: Node
+
+    @property
+    def children(self) -> tuple[Node, ...]:
+        """What is inside."""
+        return (self.inner,)
+
+
+COMPARISONS = frozenset({"==", "!=", "<", ">", "<=", ">="})
+RANGE_RATES = frozenset({"rate", "irate", "increase"})
+"""Functions that take a counter and mind its resets."""
+GAUGE_FUNCTIONS = frozenset({"delta", "idelta", "deriv", "predict_linear"})
+"""Functions over a range that take a gauge."""
+
+
+class PlacesLostError(Exception):
+    """The tokens do not follow the tree: the expression has a form this walk does not know."""
+
+
+def parse(text: str) -> Node:
+    """Parse an expression.
+
+    Raises:
+        ValueError: with the library's words, when it is no PromQL.
+        PlacesLostError: when its nodes cannot be placed.
+    """
+    tree = library.parse(text)
+    tokens, bad = tokenize(text)
+    if bad is not None:
+        raise PlacesLostError(text)
+    walk = _Walk(text, tokens)
+    node = walk.expression(tree)
+    if walk.at != len(tokens):
+        raise PlacesLostError(text)
+    return node
+
+
+def nodes(root: Node) -> Iterator[Node]:
+    """Yield a node and all below it, parents first, in source order."""
+    yield root
+    for child in root.children:
+        yield from nodes(child)
+
+
+def selectors(root: Node) -> Iterator[Selector]:
+    """Yield the selectors in and below a node."""
+    return (node for node in nodes(root) if isinstance(node, Selector))
+
+
+def bare(node: Node) -> Node:
+    """Return what is inside any parentheses."""
+    while isinstance(node, Group):
+        node = node.inner
+    return node
+
+
+class _Walk:
+    """Takes tokens off while it goes down the library's tree."""
+
+    def __init__(self, text: str, tokens: list[Token]) -> None:
+        self.text = text
+        self.tokens = tokens
+        self.at = 0
+
+    def peek(self) -> Token | None:
+        return self.tokens[self.at] if self.at < len(self.tokens) else None
+
+    def take(self, *texts: str) -> Token:
+        token = self.peek()
+        if token is None or (texts and token.text.lower() not in texts):
+            raise PlacesLostError(self.text)
+        self.at += 1
+        return token
+
+    def skip(self, *texts: str) -> bool:
+        token = self.peek()
+        if token is not None and token.text.lower() in texts:
+            self.at += 1
+            return True
+        return False
+
+    def expression(self, tree: library.Expr) -> Node:
+        if isinstance(tree, library.BinaryExpr):
+            return self.binary(tree)
+        if isinstance(tree, library.ParenExpr):
+            start = self.take("(").start
+            inner = self.expression(tree.expr)
+            return Group(start, self.take(")").end, inner)
+        if isinstance(tree, library.UnaryExpr):
+            start = self.take("-", "+").start
+            inner = self.expression(tree.expr)
+            return Group(start, inner.end, inner)
+        if isinstance(tree, library.Call):
+            return self.call(tree)
+        if isinstance(tree, library.AggregateExpr):
+            return self.aggregate(tree)
+        if isinstance(tree, library.SubqueryExpr):
+            inner = self.expression(tree.expr)
+            self.take("[")
+            while self.take().text != "]":
+                pass
+            end = self.modifiers(self.tokens[self.at - 1].end)
+            return Subquery(inner.start, end, inner, _seconds(tree.range))
+        if isinstance(tree, library.NumberLiteral):
+            sign = self.peek()
+            while self.skip("-", "+"):
+                pass
+            token = self.take()
+            return Number(token.start if sign is None else sign.start, token.end, tree.val)
+        if isinstance(tree, library.StringLiteral):
+            token = self.take()
+            return Text(token.start, token.end, tree.val)
+        if isinstance(tree, library.MatrixSelector):
+            return self.selector(tree.vector_selector, _seconds(tree.range))
+        if isinstance(tree, library.VectorSelector):
+            return self.selector(tree, None)
+        raise PlacesLostError(self.text)
+
+    def selector(self, tree: library.VectorSelector, range_s: float | None) -> Selector:
+        first = self.take()
+        name_start, name_end = first.start, first.end
+        labels: list[str] = []
+        metric = tree.name
+        if first.text == "{" or self.skip("{"):
+            while (token := self.take()).text != "}":
+                following = self.peek()
+                if following is not None and following.text in ("=", "!=", "=~", "!~"):
+                    labels.append(token.text)
+                    self.take()
+                    value = self.take()
+                    if token.text == "__name__" and following.text == "=":
+                        metric = value.text[1:-1]
+                        name_start, name_end = value.start + 1, value.end - 1
+                elif token.kind == "string":  # the quoted name of UTF-8 metrics
+                    metric, name_start, name_end = token.text[1:-1], token.start + 1, token.end - 1
+        range_start = range_end = name_end
+        if range_s is not None:
+            range_start = self.take("[").end
+            while (token := self.take()).text != "]":
+                pass
+            range_end = token.start
+        end = self.modifiers(self.tokens[self.at - 1].end)
+        return Selector(
+            first.start,
+            end,
+            metric,
+            name_start,
+            name_end,
+            tuple(labels),
+            range_s,
+            range_start,
+            range_end,
+        )
+
+    def modifiers(self, end: int) -> int:
+        """Skip `offset` and `@` behind a selector or subquery."""
+        while True:
+            if self.skip("offset"):
+                self.skip("-")
+                end = self.take().end
+            elif self.skip("@"):
+                self.skip("-")
+                end = self.take().end
+                if self.skip("("):
+                    end = self.take(")").end
+            else:
+                return end
+
+    def call(self, tree: library.Call) -> Call:
+        first = self.take()
+        self.take("(")
+        arguments = []
+        for argument in tree.args:
+            arguments.append(self.expression(argument))
+            self.skip(",")
+        return Call(first.start, self.take(")").end, tree.func.name, tuple(arguments))
+
+    def aggregate(self, tree: library.AggregateExpr) -> Aggregate:
+        first = self.take()
+        by = without = None
+        by, without = self.grouping(by, without)
+        self.take("(")
+        parameter = None
+        if tree.param is not None:
+            parameter = self.expression(tree.param)
+            self.take(",")
+        inner = self.expression(tree.expr)
+        self.skip(",")
+        end = self.take(")").end
+        before = self.at
+        by, without = self.grouping(by, without)
+        if self.at != before:
+            end = self.tokens[self.at - 1].end
+        return Aggregate(first.start, end, first.text.lower(), by, without, parameter, inner)
+
+    def grouping(
+        self, by: tuple[str, ...] | None, without: tuple[str, ...] | None
+    ) -> tuple[tuple[str, ...] | None, tuple[str, ...] | None]:
+        token = self.peek()
+        if token is None or token.text.lower() not in ("by", "without"):
+            return by, without
+        self.take()
+        labels = self.label_list()
+        return (labels, without) if token.text.lower() == "by" else (by, labels)
+
+    def label_list(self) -> tuple[str, ...]:
+        self.take("(")
+        labels = []
+        while (token := self.take()).text != ")":
+            if token.text != ",":
+                labels.append(token.text.strip("\"'"))
+        return tuple(labels)
+
+    def binary(self, tree: library.BinaryExpr) -> Binary:
+        left = self.expression(tree.lhs)
+        operator = self.take()
+        is_bool = self.skip("bool")
+        while self.skip("on", "ignoring", "group_left", "group_right"):
+            token = self.peek()
+            if token is not None and token.text == "(":
+                self.label_list()
+        right = self.expression(tree.rhs)
+        return Binary(
+            left.start, right.end, operator.text.lower(), operator.start, is_bool, left, right
+        )
+
+
+def _seconds(duration: timedelta | None) -> float:
+    return 0.0 if duration is None else duration.total_seconds()
