@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import ceil
 
+from forensics.catalog.messages import Message
 from forensics.catalog.model_geometry import ModelGeometry
 
 HYBRID_MANAGER = (0, 9, 1)
@@ -82,14 +83,6 @@ class KvLayout:
         return self.window_groups == 0
 
 
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """Why something is not computed: a message key of the ceiling's catalogue and its values."""
-
-    key: str
-    values: Mapping[str, str | int | float]
-
-
 def kv_element_bytes(kv_dtype: str | None, dtype: str | None = None) -> float | None:
     """Return bytes of one cached element; None for a type this product does not know.
 
@@ -113,8 +106,10 @@ def kv_layout(
     block_size: int = 16,
     version: tuple[int, int, int] | None = None,
     draft_layers: int = 0,
-) -> KvLayout | Refused:
+) -> KvLayout | Message:
     """Work out how one GPU stores the cache of a model.
+
+    A message says why when it cannot be told safely.
 
     Args:
         model: its geometry.
@@ -127,15 +122,15 @@ def kv_layout(
         draft_layers: attention layers a speculative draft adds (EAGLE 1, a draft model all of its).
     """
     if model.linear_layers:
-        return Refused("ceiling.refused.hybrid", {"model": model.name})
+        return Message("ceiling.refused.hybrid", {"model": model.name})
     element = kv_element_bytes(kv_dtype, dtype)
     latest = version is None or version >= HYBRID_MANAGER
     if model.latent and version is not None and version < MLA_LATENT:
-        return Refused("ceiling.refused.old_mla", {"model": model.name})
+        return Message("ceiling.refused.old_mla", {"model": model.name})
     if model.latent and kv_dtype == "fp8_ds_mla":
         element = FP8_DS_MLA_BYTES / model.latent
     if element is None:
-        return Refused("ceiling.refused.kv_dtype", {"dtype": str(kv_dtype or dtype)})
+        return Message("ceiling.refused.kv_dtype", {"dtype": str(kv_dtype or dtype)})
     layers = ceil(model.layers / pipeline_parallel) + draft_layers
     if model.latent:
         per_layer = model.latent * element

@@ -105,7 +105,7 @@ def fitted(running: Sequence[float], latency_s: Sequence[float]) -> StepTime | N
     if len(running) < 8 or min(running) <= 0 or max(running) < FIT_SPREAD * min(running):
         return None
     line = fit_line(running, latency_s)
-    if line is None or line.intercept <= 0 or line.slope < 2 * line.slope_error:
+    if line is None or line.intercept <= 0 or line.slope <= 2 * line.slope_error:
         return None
     fixed = Interval(
         line.intercept,

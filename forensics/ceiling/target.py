@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from forensics.capacity.kv_layout import KvLayout, Refused, kv_layout
+from forensics.capacity.kv_layout import KvLayout, kv_layout
 from forensics.capacity.pool import Pool, reckoned_pool, stated_pool
 from forensics.catalog.defaults import default_gpu_memory_utilization
 from forensics.catalog.gpus import GIB, GpuSpec, gpus, identify
@@ -60,8 +60,8 @@ def target_of(epoch: Epoch, options: Options) -> Target:
             block_size=epoch.pool.block_size or 16,
             version=_release(epoch),
         )
-        if isinstance(made, Refused):
-            refused = Message(made.key, made.values)
+        if isinstance(made, Message):
+            refused = made
         else:
             layout = made
     pool = stated_pool(
