@@ -82,7 +82,7 @@ def _series(node: object, offset: int, level: int) -> Iterator[Region]:
                 text = orjson.dumps(node[kind])
                 if kind == "values":
                     text = text[1:-1]
-                yield Region(Head(names, kind, offset), text, offset)
+                yield Region(Head(names, kind, offset), text, offset, text.count(b"["))
         else:
             for item in node.values():
                 yield from _series(item, offset, level + 1)

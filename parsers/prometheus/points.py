@@ -13,7 +13,7 @@ import polars as pl
 
 from parsers.prometheus.rows import Floats
 
-_SCHEMA = {"stamp": pl.Float64(), "value": pl.Float64()}
+_SCHEMA = {"stamp": pl.Float64(), "value": pl.Float64(), "rest": pl.String()}
 _NUMBER = rb"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"
 _PAIR = re.compile(
     rb"\[\s*(" + _NUMBER + rb')\s*,\s*"?(' + _NUMBER + rb'|[-+]?Inf|NaN)"?\s*\]', re.IGNORECASE
@@ -25,49 +25,55 @@ Damaged = Callable[[int, int], None]
 """Called with (index of the region, offset within it) of a pair that is no pair of numbers."""
 
 
-def read_pairs(regions: Sequence[bytes], damaged: Damaged) -> tuple[Floats, Floats, list[int]]:
+def read_pairs(
+    regions: Sequence[bytes | memoryview], pairs: Sequence[int], damaged: Damaged
+) -> tuple[Floats, Floats, Sequence[int]]:
     """Read the pairs of several series.
 
     Args:
-        regions: per series the text from the first ``[`` of the first pair to the last ``]`` of the
-            last one; may be empty.
+        regions: per series whole pairs with commas between them.
+        pairs: opening brackets per region.
         damaged: told of each place that is no pair.
 
     Returns:
         Stamps, values (one row per pair, region after region) and the number of rows per region.
 
     Example:
-        >>> read_pairs([b'[1,"2"],[3,"+Inf"]'], lambda region, offset: None)[1].tolist()
+        >>> read_pairs([b'[1,"2"],[3,"+Inf"]'], [2], lambda region, offset: None)[1].tolist()
         [2.0, inf]
     """
-    counts = [region.count(b"[") for region in regions]
-    table = b"".join(regions).translate(_TO_LINES, b"[" + _WHITE)
-    frame = _table(table.replace(b"\n,", b"\n").removeprefix(b","))
-    if frame is not None and frame.height == sum(counts):
-        return frame["stamp"].to_numpy(), frame["value"].to_numpy(), counts
+    frame = _table(regions)
+    if frame is not None and frame.height == sum(pairs):
+        return frame["stamp"].to_numpy(), frame["value"].to_numpy(), pairs
     return _one_by_one(regions, damaged)
 
 
-_TO_LINES = bytes.maketrans(b"]", b"\n")
+_TO_LINES = bytes.maketrans(b"[", b"\n")
 
 
-def _table(text: bytes) -> pl.DataFrame | None:
-    """Read lines of ``stamp,"value"``; None when any of them is anything else."""
-    if not text:
-        return pl.DataFrame(schema=_SCHEMA)
+def _table(regions: Sequence[bytes | memoryview]) -> pl.DataFrame | None:
+    """Read lines of ``stamp,value,``; None when any of them is anything else."""
+    if not regions:
+        return None
+    text = b",".join([*regions, b""]).translate(_TO_LINES, b'"]' + _WHITE)
     try:
-        frame = pl.read_csv(text, has_header=False, schema=_SCHEMA)
+        frame = pl.read_csv(
+            text[text.find(b"\n") + 1 :], has_header=False, schema=_SCHEMA, quote_char=None
+        )
     except pl.exceptions.PolarsError:
         return None
-    return None if frame.null_count().row(0) != (0, 0) else frame
+    return frame if frame.null_count().row(0) == (0, 0, frame.height) else None
 
 
-def _one_by_one(regions: Sequence[bytes], damaged: Damaged) -> tuple[Floats, Floats, list[int]]:
+def _one_by_one(
+    regions: Sequence[bytes | memoryview], damaged: Damaged
+) -> tuple[Floats, Floats, list[int]]:
     """Read pairs singly and tell of everything between them that is not a comma or white space."""
     stamps: list[float] = []
     values: list[float] = []
     counts = []
-    for index, region in enumerate(regions):
+    for index, view in enumerate(regions):
+        region = bytes(view)
         before = len(stamps)
         end = 0
         for pair in _PAIR.finditer(region):

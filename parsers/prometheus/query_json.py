@@ -79,7 +79,7 @@ def _add_regions(rows: Rows, regions: list[Region]) -> None:
             continue
         key = rows.key(series_name(head.labels), head.offset)
         if key == DROPPED:
-            rows.dropped_samples += region.text.count(b"[")
+            rows.dropped_samples += region.pairs
         else:
             wanted.append(region)
             wanted_keys.append(key)
@@ -87,7 +87,9 @@ def _add_regions(rows: Rows, regions: list[Region]) -> None:
     def damaged(index: int, offset: int) -> None:
         rows.damage(wanted[index].offset + offset, "expected [time, value] pairs")
 
-    stamps, values, counts = read_pairs([region.text for region in wanted], damaged)
+    stamps, values, counts = read_pairs(
+        [region.text for region in wanted], [region.pairs for region in wanted], damaged
+    )
     if len(stamps):
         rows.add_points(np.repeat(np.array(wanted_keys, np.uint32), counts), stamps, values)
 
