@@ -7,6 +7,7 @@ from typing import Literal
 from forensics.catalog.metrics_catalog import Exposure, MetricFamily, Sample, family, sample
 from forensics.catalog.versions import Version, possible_generations
 from forensics.ci_formats.interface import Severity
+from forensics.runbooks.history import speaks_of_the_past
 from forensics.runbooks.interface import Document, Query, Remark
 from forensics.runbooks.promql.tree import (
     RANGE_RATES,
@@ -94,6 +95,25 @@ def mentions(document: Document) -> Iterator[Mention]:
             found = sample(name)
             own = family(name.replace("vllm_", "vllm:", 1) if name.startswith("vllm_") else name)
             yield Mention(query, selector, name, found, found.family if found else own)
+
+
+def current_mentions(document: Document) -> Iterator[Mention]:
+    """Yield the metrics named, without those that running text calls a thing of the past."""
+    for mention in mentions(document):
+        if mention.query.role != "mention" or not speaks_of_the_past(
+            document.lines, mention.query.source.span[0]
+        ):
+            yield mention
+
+
+def instead(entry: MetricFamily) -> str:
+    """Return what to look at instead of a family, as the end of a message."""
+    if entry.replaced_by is None:
+        return ""
+    if entry.replaced_by.startswith("nothing"):
+        _, _, why = entry.replaced_by.partition(": ")
+        return f" Nothing takes its place: {why}." if why else " Nothing takes its place."
+    return f" Look at {entry.replaced_by} instead."
 
 
 def family_of(selector: Selector) -> MetricFamily | None:

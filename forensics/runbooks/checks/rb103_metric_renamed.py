@@ -36,12 +36,12 @@ from collections.abc import Iterator
 from forensics.catalog.metrics_catalog import Exposure, family
 from forensics.ci_formats.interface import Severity
 from forensics.runbooks.interface import Document, Remark, RunbookCheck
-from forensics.runbooks.query_facts import Mention, alternatives, gaps, mentions
+from forensics.runbooks.query_facts import Mention, alternatives, current_mentions, gaps
 
 
 def look(document: Document) -> Iterator[Remark]:
     """Yield a remark for each old name."""
-    for mention in mentions(document):
+    for mention in current_mentions(document):
         if mention.family is not None and mention.family.renamed_to is not None:
             found = _remark(mention, document)
             if found is not None:
@@ -84,6 +84,8 @@ def _remark(mention: Mention, document: Document) -> Remark | None:
     if not everywhere:
         message += f" For all of the range write: {name} or {mention.name}."
     severity: Severity | None = None if len(missing) == len(target.releases) else "warning"
+    if mention.query.role == "mention":
+        severity = "warning"
     return mention.remark(message, name if everywhere else None, severity)
 
 

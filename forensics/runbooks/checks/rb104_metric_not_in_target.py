@@ -36,12 +36,19 @@ from collections.abc import Iterator
 from forensics.catalog.metrics_catalog import Exposure, family, sample
 from forensics.ci_formats.interface import Severity
 from forensics.runbooks.interface import Document, Remark, RunbookCheck
-from forensics.runbooks.query_facts import Mention, alternatives, gaps, mentions, other_engine_has
+from forensics.runbooks.query_facts import (
+    Mention,
+    alternatives,
+    current_mentions,
+    gaps,
+    instead,
+    other_engine_has,
+)
 
 
 def look(document: Document) -> Iterator[Remark]:
     """Yield a remark for each metric the target has not."""
-    for mention in mentions(document):
+    for mention in current_mentions(document):
         found = _remark(mention, document)
         if found is not None:
             yield found
@@ -64,10 +71,10 @@ def _remark(mention: Mention, document: Document) -> Remark | None:
     else:
         engine = target.generation(absent[0])
         why = f"its {engine} engine does not have it"
-    message = f"{mention.name} is not exposed by vLLM {target}: {why}."
-    if entry.replaced_by is not None:
-        message += f" Use instead: {entry.replaced_by}."
+    message = f"{mention.name} is not exposed by vLLM {target}: {why}.{instead(entry)}"
     severity: Severity | None = None if len(absent) == len(target.releases) else "warning"
+    if mention.query.role == "mention":
+        severity = "warning"
     return mention.remark(message, severity=severity)
 
 

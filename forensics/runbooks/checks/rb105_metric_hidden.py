@@ -35,21 +35,20 @@ Where the metric has a successor: that is [RB103](RB103-metric-renamed.md).
 from collections.abc import Iterator
 
 from forensics.runbooks.interface import Document, Remark, RunbookCheck
-from forensics.runbooks.query_facts import gaps, mentions
+from forensics.runbooks.query_facts import current_mentions, gaps, instead
 
 
 def look(document: Document) -> Iterator[Remark]:
     """Yield a remark for each hidden metric."""
-    for mention in mentions(document):
+    for mention in current_mentions(document):
         entry = mention.family
         if entry is None or entry.renamed_to is not None:
             continue
         absent, hidden = gaps(entry, document.target)
         if hidden and not absent:
-            instead = f" Use instead: {entry.replaced_by}." if entry.replaced_by else ""
             yield mention.remark(
                 f"{mention.name} is hidden in vLLM {document.target} unless "
-                f"--show-hidden-metrics-for-version asks for it.{instead}"
+                f"--show-hidden-metrics-for-version asks for it.{instead(entry)}"
             )
 
 
