@@ -77,6 +77,16 @@ class KvLayout:
         slid = min(full, ceil(self.window / self.block_size) + 1)
         return full * self.full_groups + slid * self.window_groups
 
+    def equivalent_tokens(self, tokens: float) -> float:
+        """Tokens of the pool, as it is counted in tokens, that a request of that many takes.
+
+        Less than its length once windows are full; the same for models of one group.
+        """
+        if self.linear:
+            return tokens
+        groups = self.full_groups + self.window_groups
+        return self.blocks_for(tokens) * self.block_size / groups
+
     @property
     def linear(self) -> bool:
         """Whether tokens of the pool are simply blocks x block size."""

@@ -59,6 +59,12 @@ class Workload:
         """Unshared tokens a turn leaves in the pool when it ends."""
         return self.history + self.fresh + self.output
 
+    def shared_held(self, batch: float) -> float:
+        """Distinct shared tokens that a running batch references."""
+        if not self.shared:
+            return 0.0
+        return self.shared * sum(1 - exp(-batch * p) for p in self.popularity)
+
     @property
     def private(self) -> float:
         """Mean unshared tokens of a running request, m."""
@@ -130,7 +136,7 @@ def load_point(pool: float, workload: Workload, cost: StepCost, batch: float) ->
         rate = batch / held
         lived = _characteristic_time(pool, workload, batch, rate, held)
         new = _hit_rate(workload, rate, max(0.0, lived), held)
-        pinned = _shared_held(workload, rate, held) + batch * workload.private
+        pinned = workload.shared_held(rate * held) + batch * workload.private
         point = LoadPoint(
             batch=batch,
             clients=rate * (held + workload.think_s),
@@ -205,7 +211,8 @@ def with_pool_share(workload: Workload, prefixes: int, exponent: float = 0.0) ->
 
 def _batches(pool: float, workload: Workload) -> Iterable[float]:
     most = pool / max(1.0, workload.private)
-    batch = min(1.0, most / 2)
+    # Long think times keep many sessions alive per running request: start far below one.
+    batch = min(0.01, most / 2)
     while batch < most:
         yield batch
         batch *= 1.5
@@ -223,19 +230,13 @@ def _bisect(over: Callable[[float], bool], low: float, high: float) -> float:
     return high
 
 
-def _shared_held(workload: Workload, rate: float, kept_s: float) -> float:
-    if not workload.shared:
-        return 0.0
-    return workload.shared * sum(1 - exp(-rate * p * kept_s) for p in workload.popularity)
-
-
 def _demand(workload: Workload, batch: float, rate: float, held: float, lived: float) -> float:
     idle = workload.left_behind
     goes_on = 1 - 1 / workload.turns
     think = workload.think_s
     returning = think * (1 - exp(-lived / think)) if think > 0 else 0.0
     waiting = goes_on * returning + (1 - goes_on) * lived
-    shared = _shared_held(workload, rate, lived + held)
+    shared = workload.shared_held(rate * (lived + held))
     return shared + batch * workload.private + rate * idle * waiting
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from forensics.capacity.bounds import Interval, Quantity, Reckoned, corners
 from forensics.capacity.demand import fit_line
+from forensics.capacity.reuse_model import StepCost
 from forensics.catalog.gpus import GpuSpec
 
 BANDWIDTH_SHARE = 0.8
@@ -53,43 +54,58 @@ class StepTime:
         return batch / self.at(batch)
 
 
-def roofline(
-    gpu: GpuSpec,
-    weight_bytes: float,
-    params: float,
-    kv_bytes_per_token: float,
-    context: float,
-    computed_per_output: float,
-    *,
-    tensor_parallel: int = 1,
-) -> StepTime:
-    """Reckon the step time from the data sheet.
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """One GPU of a tensor-parallel group, and the model it runs.
 
-    Args:
-        gpu: one of the accelerators of a tensor-parallel group.
+    Attributes:
+        gpu: from the table.
         weight_bytes: weights read in a step, over all GPUs.
         params: parameters a token passes.
         kv_bytes_per_token: of one GPU.
-        context: mean tokens a running request attends to.
-        computed_per_output: prompt tokens computed per generated token, P(1-h)/O.
         tensor_parallel: GPUs that share the work.
     """
-    bandwidth = gpu.bandwidth_gb_s * 1e9 * BANDWIDTH_SHARE
-    rate = gpu.fp16_tflops * 1e12 * RATE_SHARE * tensor_parallel
-    weights = weight_bytes / tensor_parallel / bandwidth
-    fixed = OVERHEAD_S + weights
-    read = kv_bytes_per_token * context / bandwidth
-    prefill = 2 * params / rate * computed_per_output
-    slope = read + prefill
+
+    gpu: GpuSpec
+    weight_bytes: float
+    params: float
+    kv_bytes_per_token: float
+    tensor_parallel: int = 1
+
+    @property
+    def cost(self) -> StepCost:
+        """Seconds of a step by its parts, from the data sheet."""
+        bandwidth = self.gpu.bandwidth_gb_s * 1e9 * BANDWIDTH_SHARE
+        rate = self.gpu.fp16_tflops * 1e12 * RATE_SHARE * self.tensor_parallel
+        return StepCost(
+            fixed=OVERHEAD_S + self.weight_bytes / self.tensor_parallel / bandwidth,
+            per_context=self.kv_bytes_per_token / bandwidth,
+            per_prompt=2 * self.params / rate,
+        )
+
+
+def roofline(machine: Machine, context: float, computed_per_output: float) -> StepTime:
+    """Reckon the step time from the data sheet.
+
+    Args:
+        machine: GPU and model.
+        context: mean tokens a running request attends to.
+        computed_per_output: prompt tokens computed per generated token, P(1-h)/O.
+    """
+    cost, gpu = machine.cost, machine.gpu
+    slope = cost.per_context * context + cost.per_prompt * computed_per_output
+    bandwidth = gpu.bandwidth_gb_s * BANDWIDTH_SHARE
+    rate = gpu.fp16_tflops * RATE_SHARE * machine.tensor_parallel
     steps = (
-        f"t0 = {OVERHEAD_S * 1e3:g} ms + {weight_bytes / tensor_parallel / 1e9:.2f} GB weights"
-        f" / ({gpu.bandwidth_gb_s:,.0f} GB/s x {BANDWIDTH_SHARE:g}) = {fixed * 1e3:.1f} ms",
-        f"slope = {kv_bytes_per_token:,.0f} B x {context:,.0f} / ({bandwidth / 1e9:,.0f} GB/s)"
-        f" + 2 x {params / 1e9:.3g}e9 / ({rate / 1e12:,.0f} TFLOP/s) x {computed_per_output:.2f}"
+        f"t0 = {OVERHEAD_S * 1e3:g} ms"
+        f" + {machine.weight_bytes / machine.tensor_parallel / 1e9:.2f} GB weights"
+        f" / ({gpu.bandwidth_gb_s:,.0f} GB/s x {BANDWIDTH_SHARE:g}) = {cost.fixed * 1e3:.1f} ms",
+        f"slope = {machine.kv_bytes_per_token:,.0f} B x {context:,.0f} / ({bandwidth:,.0f} GB/s)"
+        f" + 2 x {machine.params / 1e9:.3g}e9 / ({rate:,.0f} TFLOP/s) x {computed_per_output:.2f}"
         f" = {slope * 1e3:.3f} ms per request",
     )
     return StepTime(
-        Interval.within(fixed, ROOFLINE_ERROR),
+        Interval.within(cost.fixed, ROOFLINE_ERROR),
         Interval.within(slope, ROOFLINE_ERROR),
         "roofline",
         steps,

@@ -11,7 +11,7 @@ from forensics.capacity.bounds import (
     safe_bound,
 )
 from forensics.capacity.demand import DEFAULT_CV, Demand, demand_of, heavy_tailed
-from forensics.capacity.step_time import StepTime, fitted, knee_bound, roofline, slo_bound
+from forensics.capacity.step_time import Machine, StepTime, fitted, knee_bound, roofline, slo_bound
 from forensics.catalog.gpus import GpuSpec
 from forensics.catalog.messages import Message
 from forensics.ceiling.measure import Lengths, Measured
@@ -149,15 +149,14 @@ def step_time(measured: Measured, target: Target, gpu: GpuSpec | None) -> StepTi
     if not prompt or not output:
         return None
     computed = prompt * (1 - (measured.hit_rate or 0.0))
-    return roofline(
+    machine = Machine(
         gpu,
         target.model.active_params * target.model.bytes_per_param,
         target.model.active_params,
         target.layout.bytes_per_token,
-        prompt + output / 2,
-        computed / output,
-        tensor_parallel=max(1, target.ranks),
+        max(1, target.ranks),
     )
+    return roofline(machine, prompt + output / 2, computed / output)
 
 
 def latency_bounds(step: StepTime | None, slo_itl_s: float | None) -> list[Bound]:

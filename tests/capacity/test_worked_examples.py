@@ -18,7 +18,7 @@ from forensics.capacity.kv_layout import kv_layout
 from forensics.capacity.pool import reckoned_pool, stated_pool
 from forensics.capacity.residence import residence, sessions_kept
 from forensics.capacity.reuse_model import zipf
-from forensics.capacity.step_time import fitted, knee_bound, roofline, slo_bound
+from forensics.capacity.step_time import Machine, fitted, knee_bound, roofline, slo_bound
 from forensics.catalog.gpus import best
 from forensics.catalog.messages import Message
 from forensics.catalog.models import geometry
@@ -176,14 +176,8 @@ def test_exhaustion_against_block_exact_runs(tenants, reference) -> None:
 
 def test_latency_target_and_plateau() -> None:
     shape = geometry("Meta-Llama-3-8B")
-    step = roofline(
-        best("A100-80GB"),
-        shape.weight_bytes,
-        shape.params,
-        131_072,
-        1638 + 730,
-        410 / 512,
-    )
+    machine = Machine(best("A100-80GB"), shape.weight_bytes, shape.params, 131_072)
+    step = roofline(machine, 1638 + 730, 410 / 512)
     assert step.fixed.value == pytest.approx(0.0119, abs=0.0001)
     assert step.slope.value == pytest.approx(0.000283, abs=0.000002)
     assert slo_bound(step, 0.050, "operator").value == pytest.approx(135, abs=1)
@@ -209,14 +203,8 @@ STEP_TABLE = [
 )
 def test_decode_steps_by_gpu(gpu, model, steps_ms, plateau, half) -> None:
     shape = geometry(model)
-    step = roofline(
-        best(gpu),
-        shape.weight_bytes,
-        shape.params,
-        kv_layout(shape).bytes_per_token,
-        2048,
-        0.0,
-    )
+    per_token = kv_layout(shape).bytes_per_token
+    step = roofline(Machine(best(gpu), shape.weight_bytes, shape.params, per_token), 2048, 0.0)
     for batch, expected in zip((1, 32, 64, 128), steps_ms, strict=False):
         assert step.at(batch) * 1e3 == pytest.approx(expected, rel=0.02)
     assert 1 / step.slope.value == pytest.approx(plateau, rel=0.03)

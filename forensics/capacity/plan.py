@@ -1,0 +1,444 @@
+"""GPU, model and lengths → the batch ceiling of a server that is not there, in plain numbers.
+
+This is what `forensics ceiling` computes without logs and what runbook checks compare written
+settings with. Nothing here needs frames or arrays.
+"""
+
+from dataclasses import dataclass, replace
+from math import floor, inf
+
+from forensics.capacity.bounds import (
+    Interval,
+    Quantity,
+    Reckoned,
+    formula_bound,
+    safe_bound,
+)
+from forensics.capacity.demand import DEFAULT_CV, Demand, demand_of
+from forensics.capacity.kv_layout import KvLayout, kv_layout
+from forensics.capacity.pool import Pool, reckoned_pool, stated_pool
+from forensics.capacity.residence import GAPS_S
+from forensics.capacity.reuse_model import Cliff, StepCost, Workload, cliff
+from forensics.capacity.step_time import Machine, StepTime, knee_bound, roofline, slo_bound
+from forensics.catalog.defaults import default_gpu_memory_utilization
+from forensics.catalog.gpus import GIB, GpuSpec, identify
+from forensics.catalog.messages import Message
+from forensics.catalog.model_geometry import ModelGeometry
+from forensics.catalog.models import geometry
+
+OUTPUT_SHARE = 0.25
+"""Output taken out of the context when none is given: a guess, marked as assumed in the answer."""
+MODEL_ERROR = 0.16
+"""Worst error of the characteristic-time model on its 13 reference configurations."""
+KEEP_SHARE = 0.9
+"""C_keep: hits at 90 % of their plateau."""
+USUAL_RESIDENCE_S = 20.0
+"""W where no step time is known: enters only the horizon's quantile (z = 3.45)."""
+MEMORY_FIRST = 0.25
+"""Below this share of the throughput knee, memory is the ceiling rather than compute."""
+
+Release = tuple[int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a ceiling is asked for.
+
+    Attributes:
+        gpu: name in any spelling; None when the pool is given.
+        model: name in any spelling, or its geometry.
+        context: prompt tokens of a typical request; all its tokens when `output` is None.
+        output: generated tokens of a typical request.
+        shared_prefix: tokens at the start of every prompt that requests have in common.
+        prefixes: how many such prefixes the traffic has, equally popular.
+        turns / think_s: mean turns of a session and seconds between them; None when unknown.
+        max_model_len: when given, at most this is taken as context.
+        kv_dtype / dtype: as in the flags of the same name.
+        tensor_parallel / pipeline_parallel: as in the flags.
+        utilization: `--gpu-memory-utilization`; the release's default when None.
+        version: release; the newest rules when None.
+        block_size: tokens of a block.
+        slo_itl_s: target of the inter-token latency.
+        slo_ttft_s: target of the time to first token.
+        pool_tokens: size of the pool as the server logs it, when known.
+        memory_gib: total memory of one GPU as the driver reports it; the table's when None.
+        keep_generations: how many generations of the shared prefix the field's formula keeps.
+        reserve_gib: GiB the field's formula keeps; wins over `keep_generations`.
+        max_num_batched_tokens: step budget, when known.
+    """
+
+    gpu: str | None = None
+    model: str | ModelGeometry | None = None
+    context: float = 2048.0
+    output: float | None = None
+    shared_prefix: float | None = None
+    prefixes: int = 1
+    turns: float | None = None
+    think_s: float | None = None
+    max_model_len: int | None = None
+    kv_dtype: str | None = None
+    dtype: str | None = None
+    tensor_parallel: int = 1
+    pipeline_parallel: int = 1
+    utilization: float | None = None
+    version: Release | None = None
+    block_size: int = 16
+    slo_itl_s: float | None = None
+    slo_ttft_s: float | None = None
+    pool_tokens: int | None = None
+    memory_gib: float | None = None
+    keep_generations: int = 1
+    reserve_gib: float | None = None
+    max_num_batched_tokens: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A ceiling in plain numbers.
+
+    Attributes:
+        limit: recommended max_num_seqs with its interval; None when refused.
+        binding: name of the bound that decided.
+        bounds: all bounds computed.
+        sessions: C_keep with its interval; None when not asked or not identified.
+        keep: the load at which hits fall to 90 % of their plateau.
+        gap_table: (gap in seconds, live sessions) when turns are known and think time is not.
+        pool: in tokens.
+        gpu / gpus: the likeliest accelerator, and all that fit the name.
+        model / layout / step / cost / workload: what it was computed from.
+        refused: why there is no limit.
+        notes: what belongs to the answer.
+    """
+
+    limit: Interval | None
+    binding: str | None
+    bounds: tuple[Reckoned, ...]
+    sessions: Interval | None = None
+    keep: Cliff | None = None
+    gap_table: tuple[tuple[float, float], ...] = ()
+    pool: Pool | None = None
+    gpu: GpuSpec | None = None
+    gpus: tuple[GpuSpec, ...] = ()
+    model: ModelGeometry | None = None
+    layout: KvLayout | None = None
+    step: StepTime | None = None
+    cost: StepCost | None = None
+    workload: Workload | None = None
+    refused: Message | None = None
+    notes: tuple[Message, ...] = ()
+
+
+def ceiling_for(wanted: Wanted) -> Plan:
+    """Work out the ceiling of what is asked for.
+
+    >>> plan = ceiling_for(Wanted("A100-80GB", "meta-llama/Meta-Llama-3-8B", 2048, 512,
+    ...                           shared_prefix=1638, slo_itl_s=0.05, utilization=0.9))
+    >>> plan.limit.value, plan.binding
+    (135, 'B_slo')
+    """
+    notes: list[Message] = []
+    gpus = identify(wanted.gpu) if wanted.gpu else ()
+    gpu = gpus[0] if gpus else None
+    if wanted.gpu and gpu is None:
+        notes.append(Message("ceiling.note.gpu_not_in_table", {"gpu": wanted.gpu}))
+    model = wanted.model if isinstance(wanted.model, ModelGeometry) else geometry(wanted.model)
+    made = _layout(wanted, model)
+    layout = made if isinstance(made, KvLayout) else None
+    pool = _pool(wanted, gpu, model, layout)
+    workload = _workload(wanted, notes)
+    base = Plan(
+        None,
+        None,
+        (),
+        gpu=gpu,
+        gpus=gpus,
+        model=model,
+        layout=layout,
+        workload=workload,
+        notes=tuple(notes),
+    )
+    if not isinstance(pool, Pool):
+        return replace(base, refused=made if isinstance(made, Message) else pool)
+    if not pool.stated:
+        values = {"low": pool.low, "high": pool.high}
+        notes.append(Message("ceiling.note.reckoned_pool", values))
+    demand = _demand(workload, layout, pool)
+    step, cost = _step(wanted, gpu, model, layout, workload)
+    bounds = _bounds(wanted, pool, demand, step, workload, layout)
+    chosen = [
+        bound for bound in bounds if bound.name in ("B_safe", "B_slo", "B_90", "engine_limit")
+    ]
+    binding = min(chosen, key=lambda bound: bound.value)
+    value = max(1, floor(binding.value))
+    limit = Interval(
+        value,
+        min(value, max(1, floor(min(bound.low for bound in chosen)))),
+        max(value, floor(min(bound.high for bound in chosen))),
+    )
+    keep, sessions, table = _sessions(wanted, pool, workload, cost)
+    _explain(wanted, bounds, step, keep, workload, notes)
+    return replace(
+        base,
+        limit=limit,
+        binding=binding.name,
+        bounds=tuple(bounds) + _session_bound(pool, keep, sessions),
+        sessions=sessions,
+        keep=keep,
+        gap_table=table,
+        pool=pool,
+        step=step,
+        cost=cost,
+        notes=tuple(notes),
+    )
+
+
+def _layout(wanted: Wanted, model: ModelGeometry | None) -> KvLayout | Message:
+    if model is None:
+        name = wanted.model if isinstance(wanted.model, str) else None
+        return Message("ceiling.refused.model", {"model": name})
+    return kv_layout(
+        model,
+        tensor_parallel=wanted.tensor_parallel,
+        pipeline_parallel=wanted.pipeline_parallel,
+        kv_dtype=wanted.kv_dtype,
+        dtype=wanted.dtype,
+        block_size=wanted.block_size,
+        version=wanted.version,
+    )
+
+
+def _pool(
+    wanted: Wanted, gpu: GpuSpec | None, model: ModelGeometry | None, layout: KvLayout | None
+) -> Pool | Message:
+    told = stated_pool(wanted.pool_tokens, None, wanted.block_size, "given")
+    if told is not None:
+        return told
+    memory = wanted.memory_gib or (gpu.cuda_gib if gpu else None)
+    if memory is None or model is None or layout is None:
+        return Message("ceiling.refused.gpu", {})
+    share = wanted.utilization
+    if share is None:
+        # Without a release the newest one is meant: 0.92 since 0.20.0.
+        share = default_gpu_memory_utilization(wanted.version or (999, 0, 0))
+    made = reckoned_pool(
+        memory,
+        share,
+        model.weight_bytes,
+        layout,
+        tensor_parallel=wanted.tensor_parallel,
+        pipeline_parallel=wanted.pipeline_parallel,
+    )
+    if made is not None:
+        return made
+    return Message(
+        "ceiling.refused.no_room",
+        {"model": model.name, "weights": model.weight_bytes / GIB, "memory": memory},
+    )
+
+
+def _workload(wanted: Wanted, notes: list[Message]) -> Workload:
+    context = wanted.context
+    if wanted.max_model_len:
+        context = min(context, float(wanted.max_model_len))
+    output = wanted.output
+    if output is None:
+        output = context * OUTPUT_SHARE
+        context -= output
+        values = {"output": output, "context": context + output}
+        notes.append(Message("ceiling.note.assumed_output", values))
+    if wanted.shared_prefix is None:
+        notes.append(Message("ceiling.note.assumed_sharing", {}))
+    shared = min(wanted.shared_prefix or 0.0, max(0.0, context - 1))
+    private = context - shared
+    turns = max(1.0, wanted.turns or 1.0)
+    fresh = (private - (turns - 1) * output) / turns
+    if fresh < 1:
+        # The history asked for is longer than the prompt: as many turns as fit.
+        turns = max(1.0, (private + output) / (1 + output))
+        fresh = (private - (turns - 1) * output) / turns
+    count = max(1, min(wanted.prefixes, 100_000))
+    return Workload(
+        shared=shared,
+        fresh=fresh,
+        output=max(1.0, output),
+        turns=turns,
+        think_s=wanted.think_s or 0.0,
+        popularity=tuple(1 / count for _ in range(count)),
+    )
+
+
+def _demand(workload: Workload, layout: KvLayout | None, pool: Pool) -> Demand:
+    made = demand_of(workload.fresh, workload.output, relative_error=0.05)
+    # Sliding layers stop growing: scale by what a whole request really takes.
+    whole = workload.prompt + workload.output
+    factor = layout.equivalent_tokens(whole) / whole if layout is not None else 1.0
+    mean = (workload.history + made.mean) * factor
+    shared = _shared_live(workload, pool.tokens, mean, factor)
+    steps = made.steps
+    if workload.history:
+        text = f"m = {workload.history:,.0f} of history + {made.mean:,.0f} = {mean:,.0f} tokens"
+        steps = (*steps, text if factor == 1.0 else f"{text} (windows full)")
+    return Demand(
+        mean,
+        made.deviation * factor,
+        shared,
+        (workload.history + made.mean_low) * factor,
+        (workload.history + made.mean_high) * factor,
+        steps,
+    )
+
+
+def _shared_live(workload: Workload, pool: float, mean: float, factor: float) -> float:
+    """Return S_live: the distinct shared tokens a full running set references."""
+    batch = pool / max(1.0, mean)
+    held = 0.0
+    for _ in range(60):
+        held = workload.shared_held(batch) * factor
+        batch = (batch + max(0.0, pool - held) / max(1.0, mean)) / 2
+    return held
+
+
+def _step(
+    wanted: Wanted,
+    gpu: GpuSpec | None,
+    model: ModelGeometry | None,
+    layout: KvLayout | None,
+    workload: Workload,
+) -> tuple[StepTime | None, StepCost | None]:
+    if gpu is None or model is None or layout is None or not model.params:
+        return None, None
+    machine = Machine(
+        gpu,
+        model.active_params * model.bytes_per_param,
+        model.active_params,
+        layout.bytes_per_token,
+        wanted.tensor_parallel,
+    )
+    context = workload.prompt + workload.output * (1 + DEFAULT_CV**2) / 2
+    # Sessions and shared prefixes are taken as hit: what a turn computes is its fresh part.
+    computed = workload.fresh / workload.output
+    return roofline(machine, layout.equivalent_tokens(context), computed), machine.cost
+
+
+def _bounds(
+    wanted: Wanted,
+    pool: Pool,
+    demand: Demand,
+    step: StepTime | None,
+    workload: Workload,
+    layout: KvLayout | None,
+) -> list[Reckoned]:
+    size = Interval(pool.tokens, pool.low, pool.high)
+    held = USUAL_RESIDENCE_S
+    if step is not None:
+        # The batch decides how long a request stays, and that the batch: a few rounds settle it.
+        batch = pool.tokens / max(1.0, demand.mean)
+        held = workload.output * step.at(batch)
+    safe, end = safe_bound(size, pool.source, demand, held, "given lengths")
+    if pool.steps:
+        safe = replace(safe, steps=(*pool.steps, *safe.steps))
+    bounds = [safe, end]
+    if step is not None:
+        if wanted.slo_itl_s is not None:
+            bounds.append(slo_bound(step, wanted.slo_itl_s, "operator"))
+        bounds.append(knee_bound(step))
+    reserve = workload.shared * wanted.keep_generations
+    reserve_source = f"shared prefix x {wanted.keep_generations} generations"
+    if wanted.reserve_gib is not None and layout is not None:
+        reserve = wanted.reserve_gib * GIB / layout.bytes_per_token
+        reserve_source = f"{wanted.reserve_gib:g} GiB, operator"
+    length = workload.prompt + workload.output
+    bounds.append(
+        formula_bound(
+            size, pool.source, Interval.exact(length), reserve, ("prompt + output", reserve_source)
+        )
+    )
+    if wanted.max_num_batched_tokens:
+        value = float(wanted.max_num_batched_tokens)
+        bounds.append(
+            Reckoned(
+                "engine_limit",
+                value,
+                value,
+                value,
+                "max_num_batched_tokens >= running requests",
+                {"max_num_batched_tokens": Quantity(value, "tokens", "operator")},
+                (f"a step serves each running request at least one token: {value:,.0f}",),
+            )
+        )
+    return bounds
+
+
+def _sessions(
+    wanted: Wanted, pool: Pool, workload: Workload, cost: StepCost | None
+) -> tuple[Cliff | None, Interval | None, tuple[tuple[float, float], ...]]:
+    if cost is None or workload.turns <= 1:
+        return None, None, ()
+
+    def kept(tokens: float, traffic: Workload) -> Cliff:
+        return cliff(tokens, traffic, cost, KEEP_SHARE)
+
+    if wanted.think_s is None:
+        table = tuple(
+            (gap, kept(pool.tokens, replace(workload, think_s=gap)).point.clients) for gap in GAPS_S
+        )
+        return None, None, table
+    found = kept(pool.tokens, workload)
+    if found.exhaustion:
+        return found, None, ()
+    low = kept(pool.low, workload).point.clients * (1 - MODEL_ERROR)
+    high = kept(pool.high, workload).point.clients * (1 + MODEL_ERROR)
+    return found, Interval(found.point.clients, low, high), ()
+
+
+def _session_bound(
+    pool: Pool, keep: Cliff | None, sessions: Interval | None
+) -> tuple[Reckoned, ...]:
+    if keep is None or sessions is None:
+        return ()
+    point = keep.point
+    return (
+        Reckoned(
+            "C_keep",
+            sessions.value,
+            sessions.low,
+            sessions.high,
+            "C = X (W + Z) where the hit rate is 90 % of its plateau",
+            {
+                "N": Quantity(pool.tokens, "tokens", pool.source),
+                "X": Quantity(point.requests_per_s, "1/s", "characteristic-time model"),
+                "T": Quantity(point.residence_s, "s", "characteristic-time model"),
+            },
+            (
+                f"at {point.batch:,.0f} running a released block survives"
+                f" {point.residence_s:,.0f} s and the hit rate is {point.hit_rate:.2f}",
+                f"C = {point.requests_per_s:.3g}/s x (W + Z) = {sessions.value:,.0f} live sessions",
+            ),
+            "live",
+        ),
+    )
+
+
+def _explain(
+    wanted: Wanted,
+    bounds: list[Reckoned],
+    step: StepTime | None,
+    keep: Cliff | None,
+    workload: Workload,
+    notes: list[Message],
+) -> None:
+    by_name = {bound.name: bound for bound in bounds}
+    knee = by_name["B_90"].value if "B_90" in by_name else inf
+    if step is None:
+        notes.append(Message("ceiling.refused.no_step_time", {}))
+    elif by_name["B_safe"].value < MEMORY_FIRST * knee:
+        notes.append(Message("ceiling.note.memory_first", {"plateau": knee}))
+    if wanted.slo_itl_s is None:
+        notes.append(Message("ceiling.note.no_target", {}))
+    if wanted.slo_ttft_s is not None:
+        values = {"target": wanted.slo_ttft_s}
+        notes.append(Message("ceiling.note.ttft_needs_admission", values))
+    if keep is not None and keep.exhaustion:
+        notes.append(Message("ceiling.note.exhaustion_first", {}))
+    elif workload.turns > 1:
+        notes.append(Message("ceiling.note.seqs_do_not_restore", {}))
