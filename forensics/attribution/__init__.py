@@ -1,6 +1,17 @@
 """A fall of the hit rate in its parts, and the figures of a window that rules compare."""
 
+from forensics.attribution.attribute import attribute
+from forensics.attribution.contents import Contents, contents_of
 from forensics.attribution.figures import Figures, figures
-from forensics.attribution.records import Attribution, Part
+from forensics.attribution.records import Attribution, Part, Witness
 
-__all__ = ["Attribution", "Figures", "Part", "figures"]
+__all__ = [
+    "Attribution",
+    "Contents",
+    "Figures",
+    "Part",
+    "Witness",
+    "attribute",
+    "contents_of",
+    "figures",
+]

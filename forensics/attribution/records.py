@@ -14,6 +14,24 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
+class Witness:
+    """One observation that tells capacity from diversity.
+
+    Attributes:
+        name: stable name of what was observed.
+        value: the figure the weight is applied to; scale-free.
+        before / after: what was read in the two windows, None where it is a figure of the change.
+        log_odds: what it adds to the log-odds of "capacity" against "diversity".
+    """
+
+    name: str
+    value: float
+    before: float | None
+    after: float | None
+    log_odds: float
+
+
+@dataclass(frozen=True, slots=True)
 class Attribution:
     """The parts of one fall; they sum to `before - after` within rounding.
 
@@ -23,6 +41,9 @@ class Attribution:
         decided: whether capacity and diversity could be told apart at all.
         basis: "exact" (request contents), "score" (weights only) or "event" (restart, reset).
         reasons: what moved the split, as (witness name, log-odds towards capacity).
+        witnesses: the same with the figures behind them, the strongest first.
+        capacity_odds: probability that capacity rather than diversity is the larger of the two;
+            None where request contents or an event left nothing to weigh.
     """
 
     before: float
@@ -31,6 +52,8 @@ class Attribution:
     decided: bool
     basis: str
     reasons: tuple[tuple[str, float], ...] = ()
+    witnesses: tuple[Witness, ...] = ()
+    capacity_odds: float | None = None
 
     def share(self, part: str) -> float:
         """Give a part's share of the fall, 0-1."""

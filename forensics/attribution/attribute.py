@@ -1,0 +1,118 @@
+"""One fall of the hit rate → its parts: diversity, capacity, cold, counting.
+
+The order is the one of diagnosis.md, section 3: what the counters made is taken off first, then what
+an event took and the traffic brought back; the rest is shared between diversity and capacity, by
+request contents where they are in the log, else by physics and the weighed witnesses. The score
+says how likely capacity is the larger part; only above a set probability is it called decided.
+"""
+
+from collections.abc import Sequence
+
+from forensics.attribution import physics
+from forensics.attribution.combiner import combiner, probability
+from forensics.attribution.contents import Contents
+from forensics.attribution.counting import counting_part
+from forensics.attribution.events import cold_part
+from forensics.attribution.exact import exact_split
+from forensics.attribution.figures import Figures, figures
+from forensics.attribution.onset import shape
+from forensics.attribution.records import Attribution, Part, Witness
+from forensics.attribution.witnesses import footprint, readings
+from forensics.diary import Epoch
+from forensics.episodes import Episode
+from forensics.timeline import EngineTimeline
+
+# A decided split leaves the smaller part at most this share of what was to be split; incidents
+# whose parts are closer than that are rarer than wrong answers (7 of 102 labelled ones).
+_SMALLER_PART = 0.5
+# A rest this small is not worth a split: the noise limit of a fall.
+_NOTHING = 0.01
+
+
+def attribute(
+    timeline: EngineTimeline,
+    episode: Episode,
+    epoch: Epoch,
+    contents: Contents | None = None,
+) -> Attribution:
+    """Share a fall out among its parts.
+
+    Args:
+        timeline: the engine.
+        episode: a fall of `hit_rate` or `counter_hit_rate`.
+        epoch: the epoch the episode lies in; its pool size and version count.
+        contents: block hashes of the requests in the log, where they are.
+
+    Returns:
+        Parts that sum to ``episode.before - episode.level``.
+    """
+    fall = max(0.0, episode.before - episode.level)
+    pool = float(epoch.pool.tokens) if epoch.pool.tokens else None
+    before = figures(timeline, episode.baseline, pool)
+    after = figures(timeline, episode.after, pool)
+    counting = counting_part(timeline, episode, before, after)
+    cold = cold_part(timeline, episode)
+    gone = Part("cold", 0.0, 0.0, 0.0)
+    if cold is not None:
+        room = fall - counting.value
+        gone = Part("cold", min(room, cold.part.value), min(room, cold.part.low), cold.part.high)
+    rest = max(0.0, fall - counting.value - gone.value)
+    exact = exact_split(contents, episode, before.prompt_len) if contents is not None else None
+    if exact is not None:
+        diversity, capacity = exact.share(rest)
+        return Attribution(
+            before=episode.before,
+            after=episode.level,
+            parts=(diversity, capacity, gone, counting),
+            decided=True,
+            basis="exact",
+            reasons=(("request_contents", exact.log_odds),),
+            witnesses=(
+                Witness("request_contents", exact.after, exact.before, exact.after, exact.log_odds),
+            ),
+        )
+    odds, witnesses = _weigh(timeline, episode, before, after, pool)
+    chance = probability(odds)
+    decided = max(chance, 1.0 - chance) >= combiner().answer_at
+    by_event = cold is not None and gone.value >= 0.5 * fall
+    diversity, capacity = _split(rest, chance, decided)
+    return Attribution(
+        before=episode.before,
+        after=episode.level,
+        parts=(diversity, capacity, gone, counting),
+        decided=decided or rest <= max(_NOTHING, 0.2 * fall),
+        basis="event" if by_event else "score",
+        reasons=tuple((witness.name, witness.log_odds) for witness in witnesses),
+        witnesses=witnesses,
+        capacity_odds=chance,
+    )
+
+
+def _weigh(
+    timeline: EngineTimeline,
+    episode: Episode,
+    before: Figures,
+    after: Figures,
+    pool: float | None,
+) -> tuple[float, tuple[Witness, ...]]:
+    course = shape(timeline, episode, pool)
+    score, heard = combiner().weigh(readings(timeline, episode, before, after, course, pool))
+    foot = footprint(before, pool), footprint(after, pool)
+    firm = physics.verdicts(timeline, episode, before, after, pool, foot)
+    witnesses: Sequence[Witness] = sorted(
+        (*firm, *heard), key=lambda witness: (-abs(witness.log_odds), witness.name)
+    )
+    return score + sum(witness.log_odds for witness in firm), tuple(witnesses)
+
+
+def _split(rest: float, chance: float, decided: bool) -> tuple[Part, Part]:
+    """Share the rest in proportion to the odds, with the interval that the odds allow."""
+    least = {"capacity": 0.0, "diversity": 0.0}
+    most = {"capacity": 1.0, "diversity": 1.0}
+    if decided:
+        larger, smaller = ("capacity", "diversity") if chance >= 0.5 else ("diversity", "capacity")
+        least[larger], most[smaller] = 1.0 - _SMALLER_PART, _SMALLER_PART
+    return (
+        Part("diversity", rest * (1 - chance), rest * least["diversity"], rest * most["diversity"]),
+        Part("capacity", rest * chance, rest * least["capacity"], rest * most["capacity"]),
+    )

@@ -1,0 +1,88 @@
+"""The small learned combiner: readings → log-odds of "capacity" against "diversity".
+
+A regularised logistic regression whose signs are fixed by physics; its weights are data that people
+review (`weights.toml`), made by `scripts/train_attribution.py`. It adds up: what each witness says
+is an exhibit of its own, and one that was not observed says nothing.
+"""
+
+import math
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from forensics.attribution.records import Witness
+from forensics.attribution.witnesses import Reading
+
+
+@dataclass(frozen=True, slots=True)
+class Weight:
+    """How one witness is weighed.
+
+    Attributes:
+        low / high: the reading is clipped to this range, so that no single one decides alone.
+        center: reading that speaks for neither side.
+        slope: log-odds towards capacity per unit of the reading.
+    """
+
+    low: float
+    high: float
+    center: float
+    slope: float
+
+    def log_odds(self, value: float) -> float:
+        """Weigh one reading."""
+        return self.slope * (min(self.high, max(self.low, value)) - self.center)
+
+
+@dataclass(frozen=True, slots=True)
+class Combiner:
+    """The weights of all witnesses, and from which probability on an answer is given.
+
+    Attributes:
+        intercept: log-odds when every witness is neutral.
+        answer_at: the larger cause is named from this probability on.
+        weights: by name of the witness.
+    """
+
+    intercept: float
+    answer_at: float
+    weights: Mapping[str, Weight]
+
+    def weigh(self, readings: Mapping[str, Reading]) -> tuple[float, tuple[Witness, ...]]:
+        """Add up the witnesses.
+
+        Returns:
+            Total log-odds towards capacity, and the witnesses, the strongest first.
+        """
+        witnesses = [
+            Witness(
+                name, reading.value, reading.before, reading.after, weight.log_odds(reading.value)
+            )
+            for name, weight in self.weights.items()
+            if (reading := readings.get(name)) is not None and math.isfinite(reading.value)
+        ]
+        witnesses.sort(key=lambda witness: (-abs(witness.log_odds), witness.name))
+        return self.intercept + sum(w.log_odds for w in witnesses), tuple(witnesses)
+
+
+def probability(log_odds: float) -> float:
+    """Turn log-odds into a probability, 0-1."""
+    return 1.0 / (1.0 + math.exp(-min(30.0, max(-30.0, log_odds))))
+
+
+@cache
+def combiner() -> Combiner:
+    """Read the shipped weights."""
+    data = tomllib.loads(files(__package__).joinpath("weights.toml").read_text("utf-8"))
+    return Combiner(
+        intercept=float(data["intercept"]),
+        answer_at=float(data["answer_at"]),
+        weights={
+            name: Weight(
+                float(row["low"]), float(row["high"]), float(row["center"]), float(row["slope"])
+            )
+            for name, row in data["witness"].items()
+        },
+    )

@@ -1,0 +1,86 @@
+"""The cold part of a fall: content lost with a restart, a reset or a sleep, and won back since."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from forensics.attribution.records import Part
+from forensics.episodes import Episode, Span
+from forensics.timeline import EngineTimeline, Mark
+
+# Events after which nothing is left in the cache (vllm-memory-model.md, section 5).
+LOSES_CACHE = frozenset({"restart", "reset", "start", "sleep"})
+# A fall starts within 1-2 scrapes of the event (diagnosis.md 3.2); the server may be down between.
+_NEAR_STEPS = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Cold:
+    """What an event took and what came back.
+
+    Attributes:
+        mark: the event.
+        part: the cold part with its interval.
+        settled: level the rate came back to, or None when the data end too early to tell.
+        rest: window of the settled level, in which what remains of the fall is judged.
+    """
+
+    mark: Mark
+    part: Part
+    settled: float | None
+    rest: Span
+
+
+def causing_event(timeline: EngineTimeline, episode: Episode) -> Mark | None:
+    """Find the event that emptied the cache at the onset; None when there was none."""
+    margin = _NEAR_STEPS * timeline.step_s
+    early, late = episode.onset[0] - margin, episode.onset[1] + margin
+    near = [m for m in timeline.marks if m.kind in LOSES_CACHE and early <= m.time <= late]
+    # A process start that opens the recording is no event: nothing was cached before it.
+    near = [m for m in near if m.kind != "start" or m.time > episode.baseline.start + margin]
+    return min(near, key=lambda mark: abs(mark.time - episode.onset[0])) if near else None
+
+
+def cold_part(timeline: EngineTimeline, episode: Episode) -> Cold | None:
+    """Measure what an event at the onset took and the traffic has brought back since.
+
+    The rate climbs while prefixes are seen again; where it settles, the cold part is what it won
+    back from the low level, and what it did not is judged like any other fall.
+    """
+    mark = causing_event(timeline, episode)
+    if mark is None:
+        return None
+    fall = episode.before - episode.level
+    after = _later(timeline, episode)
+    if after is None:
+        return Cold(mark, Part("cold", fall, 0.0, fall), None, episode.after)
+    span, level, spread = after
+    back = float(np.clip(level - episode.level, 0.0, fall))
+    part = Part("cold", back, max(0.0, back - spread), min(fall, back + spread))
+    return Cold(mark, part, level, span)
+
+
+def _later(timeline: EngineTimeline, episode: Episode) -> tuple[Span, float, float] | None:
+    """Give the window after the low time (or its last third), its rate and twice the error of it."""
+    weight = "hit_weight" if episode.signal == "hit_rate" else "queries"
+    grid = (
+        timeline.grid.filter(pl.col("time") > episode.onset[0])
+        .select("time", episode.signal, weight)
+        .drop_nulls()
+    )
+    beyond = grid.filter(pl.col("time") > episode.end)
+    if beyond.height < 3 or not episode.recovered:
+        inside = grid.filter(pl.col("time") <= episode.after.end)
+        beyond = inside.tail(max(3, inside.height // 3))
+    if beyond.height < 3:
+        return None
+    weights = beyond[weight].to_numpy()
+    total = float(weights.sum())
+    if total <= 0:
+        return None
+    rate = beyond[episode.signal].to_numpy()
+    level = float((rate * weights).sum() / total)
+    spread = 2.0 * float(rate.std()) / float(np.sqrt(rate.size))
+    first, last = float(beyond["time"][0]), float(beyond["time"][-1])
+    return Span(first - timeline.step_s, last), level, max(0.01, spread)

@@ -1,0 +1,100 @@
+"""What physics rules out or nearly decides, before any score: each limit with its source."""
+
+import numpy as np
+
+from forensics.attribution.figures import Figures
+from forensics.attribution.onset import written
+from forensics.attribution.records import Witness
+from forensics.episodes import Episode
+from forensics.timeline import EngineTimeline
+
+# Log-odds of what cannot be otherwise, and of what hardly can.
+CERTAIN = 6.0
+STRONG = 2.0
+# Prompts at least a quarter longer with hit tokens per request kept: a mix shift (diagnosis.md 3.5).
+_LONGER = 1.25
+_HITS_KEPT = 0.8
+# Exhausted pool: a quarter of the time full, a preemption per 100 requests (diagnosis.md 3.4).
+SATURATED_SHARE = 0.25
+PREEMPTED_SHARE = 0.01
+# Running requests no longer share: each holds nearly all of its own tokens, and at least 1.6 times
+# what it held before. In `c-*` of the recordings 2.7 times with hits at zero; where live prefixes
+# merely grew in number, up to 1.7 times, but hits stayed (simulated tenants).
+_FOOTPRINT_GROWTH = 1.6
+_FOOTPRINT_ALONE = 0.85
+_HITS_GONE = 0.1
+# A server that loads a large model is scraped only this long after its process started. Guess.
+_START_UP_S = 600.0
+
+
+def exhausted(after: Figures) -> bool:
+    """Tell whether the window shows the preemption regime."""
+    return (after.saturated or 0.0) >= SATURATED_SHARE and (
+        after.preemptions_per_request or 0.0
+    ) >= PREEMPTED_SHARE
+
+
+def verdicts(
+    timeline: EngineTimeline,
+    episode: Episode,
+    before: Figures,
+    after: Figures,
+    pool_tokens: float | None,
+    foot: tuple[float | None, float | None],
+) -> tuple[Witness, ...]:
+    """Give the witnesses that count whatever the score says.
+
+    Args:
+        timeline / episode: the engine and the fall.
+        before / after: figures of the two windows.
+        pool_tokens: size of the pool, None when unknown.
+        foot: pool tokens per running request over its own tokens, before and after.
+    """
+    found: list[Witness] = []
+    total = _written_since_start(timeline, episode.after.end)
+    if pool_tokens is not None and total is not None and total < pool_tokens:
+        share = total / pool_tokens
+        found.append(Witness("pool_never_filled", share, None, share, -CERTAIN))
+    length = _ratio(after.prompt_len, before.prompt_len)
+    hits = _ratio(after.hit_per_request, before.hit_per_request)
+    if length is not None and hits is not None and length >= _LONGER and hits >= _HITS_KEPT:
+        found.append(
+            Witness(
+                "longer_prompts_same_hits", length, before.prompt_len, after.prompt_len, -STRONG
+            )
+        )
+    growth = _ratio(foot[1], foot[0])
+    if (
+        growth is not None
+        and growth >= _FOOTPRINT_GROWTH
+        and (foot[1] or 0.0) >= _FOOTPRINT_ALONE
+        and episode.level < _HITS_GONE
+        and not exhausted(after)
+        and length is not None
+        and 1 / _LONGER < length < _LONGER
+    ):
+        found.append(Witness("sharing_of_running_lost", growth, foot[0], foot[1], -STRONG))
+    return tuple(found)
+
+
+def _written_since_start(timeline: EngineTimeline, until: float) -> float | None:
+    """Give the tokens written since the process started; None when the start was not watched."""
+    starts = [mark.time for mark in timeline.marks if mark.kind in ("start", "restart", "reset")]
+    begun = max((time for time in starts if time <= until), default=None)
+    grid = timeline.grid
+    amounts = written(grid)
+    if begun is None or amounts is None or not grid.height:
+        return None
+    times = grid["time"].to_numpy()
+    if float(times[0]) > begun:
+        # Scraped from after the start: complete only if nothing had been served by then.
+        known = amounts[~np.isnan(amounts)]
+        idle = known.size > 1 and float(known[0]) == 0.0
+        if not idle or float(times[0]) > begun + _START_UP_S:
+            return None
+    inside = (times > begun) & (times <= until)
+    return float(np.nansum(amounts[inside]))
+
+
+def _ratio(above: float | None, below: float | None) -> float | None:
+    return above / below if above is not None and below is not None and below > 0 else None
