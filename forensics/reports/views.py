@@ -119,3 +119,11 @@ def impact(analysis: Analysis, lang: str) -> Sequence[Row]:
     if seen.slo_minutes is not None:
         rows.append(Row(word("label.slo_minutes", lang), "", say_number(seen.slo_minutes)))
     return rows
+
+
+def not_evaluated(analysis: Analysis) -> Sequence[tuple[str, str]]:
+    """Group the rules that could not be asked by what they would have needed."""
+    grouped: dict[str, dict[str, None]] = {}
+    for item in analysis.not_evaluated:
+        grouped.setdefault(", ".join(item.missing), {})[item.rule_id] = None
+    return [(", ".join(rules), missing) for missing, rules in grouped.items()]
