@@ -9,6 +9,7 @@ class Options:
 
     Attributes:
         since / until: UTC seconds that bound what is judged; None for no bound.
+        since_end_s: judge only this many seconds before the end of the data; None for all.
         tz: IANA zone or ±HH:MM of the log clock, when the operator knows it.
         gpu: GPU name as the operator states it; wins over anything detected.
         model: model name, or path of a ``config.json``; wins over anything detected.
@@ -21,6 +22,7 @@ class Options:
 
     since: float | None = None
     until: float | None = None
+    since_end_s: float | None = None
     tz: str | None = None
     gpu: str | None = None
     model: str | None = None

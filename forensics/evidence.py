@@ -14,8 +14,9 @@ Stamps are float seconds since 1970-01-01 in the clock named beside them:
 * ``none``: no stamp at all; `stamp` is null.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from typing import BinaryIO
 
 import polars as pl
 
@@ -70,11 +71,15 @@ class SourceInfo:
         path: as shown to the operator; members of archives as ``logs.tar!server.log``.
         stream: the rotated set or recording this file is a part of; files of one stream are one log.
         origin: what the operator named on the command line that led here.
+        mtime: UTC seconds of last modification; None when unknown (standard input).
+        open: opens the decompressed bytes again, to show a line; None when they are gone.
     """
 
     path: str
     stream: str
     origin: str
+    mtime: float | None = None
+    open: Callable[[], BinaryIO] | None = field(default=None, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

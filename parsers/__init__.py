@@ -122,7 +122,9 @@ def _joined(found: Sequence[Found], parsed: Sequence[Parsed]) -> Evidence:
             samples.append(one.samples.with_columns(shifted))
             base += one.series.select(pl.col("series").max()).item() + 1
     return Evidence(
-        sources=tuple(SourceInfo(one.path, one.stream, one.origin) for one in found),
+        sources=tuple(
+            SourceInfo(one.path, one.stream, one.origin, one.mtime, one.open) for one in found
+        ),
         series=concat(series, SERIES),
         samples=concat(samples, SAMPLES),
         events=concat((one.events for one in parsed), EVENTS),

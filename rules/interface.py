@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, Protocol
 
-from forensics.attribution import Attribution
+from forensics.attribution import Attribution, Figures
 from forensics.catalog.messages import Message
 from forensics.diary import Epoch
 from forensics.episodes import Episode
@@ -102,6 +102,9 @@ class Case:
         episode: what changed; None for the case "the window as a whole".
         attribution: parts of the fall; None without a fall of the hit rate.
         window: UTC seconds that the case spans.
+        before / after: figures of the episode's two windows; for the window as a whole `before` is
+            None and `after` is the whole.
+        fleet: all engines of the analysis, this one included.
     """
 
     timeline: EngineTimeline
@@ -109,6 +112,8 @@ class Case:
     episode: Episode | None
     attribution: Attribution | None
     window: tuple[float, float]
+    before: Figures | None
+    after: Figures
     fleet: tuple[EngineTimeline, ...] = field(default=())
 
 
@@ -131,7 +136,7 @@ class Rule(Protocol):
     ``fact:<name>`` for a diary fact, ``event:<kind>`` never counts as missing.
     """
     scope: ClassVar[str]
-    """"episode" to be asked for each fall of the hit rate, "window" once per engine, or "both"."""
+    """"episode": asked for each fall of the hit rate; "window": asked once per engine."""
 
     def evaluate(self, case: Case) -> Opinion | None:
         """Judge the case; None when there is nothing to say (the phenomenon is absent)."""

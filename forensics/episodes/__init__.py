@@ -1,6 +1,7 @@
-"""Change points → episodes: what changed, when, by how much."""
+"""Change points → episodes: what changed, when, by how much; and runs in which a condition held."""
 
 from forensics.episodes.detect import hit_rate_episodes
 from forensics.episodes.records import Episode, Span
+from forensics.episodes.runs import Run, runs
 
-__all__ = ["Episode", "Span", "hit_rate_episodes"]
+__all__ = ["Episode", "Run", "Span", "hit_rate_episodes", "runs"]

@@ -23,6 +23,7 @@ _RECOVERED_SHARE = 0.5
 # scrapes. Guess, checked on recordings with two causes 45 s apart at 2 s scrapes.
 _ONE_CHANGE_POINTS = 12
 _ONE_CHANGE_S = 45.0
+_PART_OF_STEP = 0.2
 _LEAST_REQUESTS = 15.0
 
 
@@ -98,6 +99,9 @@ def _falls(
                 bottom += 1
             else:
                 break
+        # A small step before the large one is an event of its own, not the onset of the large one.
+        if base.mean - low.mean < _PART_OF_STEP * (base.mean - pieces[bottom].mean):
+            bottom = index + 1
         end_piece = bottom
         recovered = False
         while end_piece + 1 < len(pieces):
@@ -129,8 +133,7 @@ def _falls(
         )
         if _enough(episode):
             found.append(episode)
-        index = end_piece if not recovered else end_piece + 1
-        index = max(index, bottom)
+        index = max(end_piece + int(recovered), bottom)
     return found
 
 

@@ -66,7 +66,13 @@ def build_engine(
         marks=tuple(sorted(marks, key=lambda mark: (mark.time, mark.kind, mark.text))),
         diary=diary,
         histograms=histograms,
+        seen_until=_last_stamp(events),
     )
+
+
+def _last_stamp(events: pl.DataFrame) -> float | None:
+    last = events["stamp"].max()
+    return float(last) if isinstance(last, int | float) else None
 
 
 def _pool_tokens(diary: EngineDiary, columns: Columns) -> np.ndarray | None:

@@ -130,7 +130,12 @@ def counted_lines(events: pl.DataFrame) -> dict[str, tuple[list[tuple[float, flo
             ids = row.get("request_ids")
             amount = float(str(ids).count(",") + 1) if ids else 1.0
             counted.setdefault("aborted", ([], kind))[0].append((stamp, amount))
-        elif kind == "http_access" and number(row.get("status")) in _REFUSED:
+        elif (
+            kind == "http_access"
+            and number(row.get("status")) in _REFUSED
+            # A health probe answered 503 tells of a server that is down, not of shed load.
+            and row.get("path_class", "api") == "api"
+        ):
             count = number(row.get("count")) or 1.0
             counted.setdefault("rejected", ([], kind))[0].append((stamp, count))
         elif kind in ("preemption", "preemption_docs_form"):

@@ -117,7 +117,8 @@ class EngineTimeline:
 
     `grid` has `time` (UTC s), `elapsed_s` and every column of SIGNALS (Float64, null = not
     observed). `log_grid` has the same columns filled from stats lines alone (the log's own cadence),
-    also when metrics exist; `grid` falls back to it signal by signal.
+    also when metrics exist; `grid` falls back to it signal by signal. `seen_until` is the last stamp
+    of any line of its log (UTC s): stats lines may stop while the log goes on.
     """
 
     engine: str
@@ -129,6 +130,7 @@ class EngineTimeline:
     marks: tuple[Mark, ...]
     diary: EngineDiary
     histograms: Mapping[str, Histogram] = field(default_factory=dict)
+    seen_until: float | None = None
 
     def has(self, signal: str) -> bool:
         """Tell whether a signal was ever observed."""

@@ -1,0 +1,168 @@
+"""The pipeline itself: read, settle clocks, write diaries, judge, weigh, recommend, record."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+
+import forensics
+import parsers
+from forensics.analysis import Analysis, Impact, NotEvaluated, Weighed
+from forensics.attribution import Contents, contents_of
+from forensics.ceiling import Ceiling, recommend
+from forensics.config import Options
+from forensics.diary.engines import map_engines
+from forensics.diary.write import write_diary
+from forensics.errors import InputError
+from forensics.evidence import Evidence
+from forensics.pipeline import views
+from forensics.pipeline.impact import impact_of
+from forensics.pipeline.judge import JudgedEngine, judge_engine, window_of
+from forensics.pipeline.places import Places
+from forensics.timeline import ClockNote, EngineTimeline
+from forensics.timeline.build import build_engine
+from forensics.timeline.clip import clip
+from forensics.timeline.clocks import settle
+from forensics.verdict import Verdict, Weighing, weigh
+from parsers.interface import Progress, ReadOptions
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """An analysis together with the frames behind it, for export and for anyone's own queries."""
+
+    analysis: Analysis
+    evidence: Evidence
+    timelines: tuple[EngineTimeline, ...]
+
+
+def analyze(
+    paths: Sequence[str], options: Options | None = None, progress: Progress | None = None
+) -> Analysis:
+    """Read what a server left behind and say what happened.
+
+    Args:
+        paths: logs, metrics, directories, archives, ``-``; any mix, any order.
+        options: what the operator asked for.
+        progress: called while long sources are read.
+
+    Raises:
+        InputError: nothing could be read, or nothing of it speaks of a vLLM engine.
+        UsageError: an option is wrong.
+    """
+    return run(paths, options, progress).analysis
+
+
+def run(
+    paths: Sequence[str], options: Options | None = None, progress: Progress | None = None
+) -> Outcome:
+    """Do what `analyze` does and keep the frames."""
+    options = options or Options()
+    read = ReadOptions()
+    evidence = parsers.read(paths, read, progress) if progress else parsers.read(paths, read)
+    return run_evidence(evidence, options)
+
+
+def run_evidence(evidence: Evidence, options: Options) -> Outcome:
+    """Analyse evidence that was read already; see `analyze`."""
+    engines = map_engines(evidence)
+    if not engines.keys:
+        raise InputError(_nothing_of_vllm(evidence))
+    mtimes = {
+        index: source.mtime
+        for index, source in enumerate(evidence.sources)
+        if source.mtime is not None
+    }
+    settled = settle(evidence, engines, options.tz, mtimes)
+    evidence = settled.evidence
+    timelines: list[EngineTimeline] = []
+    contents: list[Contents | None] = []
+    for key in engines.keys:
+        diary = write_diary(evidence, engines, key, options)
+        timeline = build_engine(evidence, engines, key, diary)
+        timelines.append(timeline)
+        contents.append(contents_of(evidence, engines, key, diary))
+    fleet = _clipped(timelines, options)
+    judged = tuple(
+        judge_engine(timeline, fleet, asked) for timeline, asked in zip(fleet, contents, strict=True)
+    )
+    return Outcome(_record(evidence, settled.notes, judged, options), evidence, fleet)
+
+
+def _clipped(timelines: list[EngineTimeline], options: Options) -> tuple[EngineTimeline, ...]:
+    since = options.since
+    if options.since_end_s is not None:
+        since = max(window_of(timeline)[1] for timeline in timelines) - options.since_end_s
+    return tuple(clip(timeline, since, options.until) for timeline in timelines)
+
+
+def _record(
+    evidence: Evidence,
+    clocks: tuple[ClockNote, ...],
+    engines: tuple[JudgedEngine, ...],
+    options: Options,
+) -> Analysis:
+    every = [item for engine in engines for item in engine.judged]
+    falls = [case for engine in engines for case in engine.cases if case.episode is not None]
+    missing = list(dict.fromkeys(name for engine in engines for name in engine.missing))
+    verdict, weighed = weigh(every, falls, missing)
+    places = Places(evidence, confidential=options.confidential)
+    places.prepare(views.places_shown(engines, evidence))
+    windows = [window_of(engine.timeline) for engine in engines]
+    windows = [window for window in windows if window[1] > 0]
+    ceilings = tuple(_ceiling(engine, verdict, options) for engine in engines)
+    shown = [item for item in weighed if item.role != "rejected"]
+    lead = next((item.judged for item in weighed if item.role == "primary"), None)
+    lead = lead or (weighed[0].judged if weighed and verdict.onset else None)
+    return Analysis(
+        tool_version=forensics.__version__,
+        window=(min(w[0] for w in windows), max(w[1] for w in windows)) if windows else None,
+        verdict=verdict,
+        findings=tuple(views.finding_view(item.judged, places) for item in shown),
+        decompositions=tuple(
+            view
+            for engine in engines
+            for number, case in enumerate(engine.cases)
+            if (view := views.decomposition_view(case, number)) is not None
+        ),
+        impact=impact_of(lead.case, lead.opinion, options) if lead else Impact(),
+        engines=tuple(views.engine_view(engine.timeline.diary) for engine in engines),
+        ceilings=ceilings,
+        sweep=None,
+        clocks=tuple(views.clock_view(note, evidence) for note in clocks),
+        tracks=tuple(views.tracks_view(engine, places) for engine in engines),
+        files=views.file_views(evidence, places),
+        not_evaluated=tuple(
+            NotEvaluated(rule_id, engine.timeline.engine, names)
+            for engine in engines
+            for rule_id, names in engine.not_evaluated
+        ),
+        weighed=tuple(_weighed(item) for item in weighed),
+    )
+
+
+def _weighed(item: Weighing) -> Weighed:
+    opinion = item.judged.opinion
+    return Weighed(
+        rule_id=opinion.rule_id,
+        cause=opinion.cause,
+        engine=item.judged.case.timeline.engine,
+        weight=round(opinion.weight, 3),
+        role=item.role,
+        reason=opinion.summary,
+    )
+
+
+def _ceiling(engine: JudgedEngine, verdict: Verdict, options: Options) -> Ceiling:
+    return recommend(
+        engine.timeline, engine.timeline.diary.epochs[-1], verdict, options
+    )
+
+
+def _nothing_of_vllm(evidence: Evidence) -> str:
+    names = ", ".join(source.path for source in evidence.sources[:3])
+    return (
+        f"nothing in {names} speaks of a vLLM engine: no stats lines, start-up lines or vllm: "
+        "metrics were found; give the server's log or a dump of its metrics"
+    )
+
+

@@ -1,0 +1,81 @@
+"""The leading case → who was hurt and how much: latency split in its parts, throughput, requests."""
+
+from forensics.analysis import BeforeAfter, Impact
+from forensics.attribution import Figures, figures
+from forensics.config import Options
+from forensics.episodes import Span
+from forensics.timeline import EngineTimeline
+from rules import Case, Opinion
+
+# Where the incident has no episode of its own, it is compared with as much time before its onset.
+_LATEST_BASELINE_S = 1800.0
+
+
+def impact_of(case: Case, opinion: Opinion, options: Options) -> Impact:
+    """Measure the impact of an incident on its engine.
+
+    Queue time ends at the first scheduling; what a preempted request waits again lies in its decode
+    time (observed.md 10), so `preempted` is decode time beyond tokens times inter-token latency.
+    """
+    timeline = case.timeline
+    before, after = case.before, case.after
+    span = case.episode.after if case.episode is not None else None
+    if span is None and opinion.onset is not None:
+        end = opinion.end if opinion.end is not None else case.window[1]
+        span = Span(opinion.onset[0], max(end, opinion.onset[1]))
+        after = figures(timeline, span, case.epoch.pool.tokens)
+        if opinion.onset[0] > case.window[0]:
+            start = max(case.window[0] - 1.0, opinion.onset[0] - _LATEST_BASELINE_S)
+            before = figures(timeline, Span(start, opinion.onset[0]), case.epoch.pool.tokens)
+    return Impact(
+        requests=after.requests,
+        ttft_s=_pair(before, after, "ttft_s"),
+        e2e_s=_pair(before, after, "e2e_s"),
+        throughput_tok_s=_pair(before, after, "generation_tps"),
+        latency_parts_s={
+            name: pair
+            for name, pair in (
+                ("queue", _pair(before, after, "queue_s")),
+                ("prefill", _pair(before, after, "prefill_s")),
+                ("decode", _pair(before, after, "decode_s")),
+                ("preempted", _preempted(before, after)),
+            )
+            if pair is not None
+        },
+        slo_minutes=_outside(timeline, span, options) if span is not None else None,
+    )
+
+
+def _pair(before: Figures | None, after: Figures, name: str) -> BeforeAfter | None:
+    old = getattr(before, name) if before is not None else None
+    new = getattr(after, name)
+    return None if old is None and new is None else BeforeAfter(old, new)
+
+
+def _preempted(before: Figures | None, after: Figures) -> BeforeAfter | None:
+    def extra(window: Figures | None) -> float | None:
+        if window is None or window.decode_s is None or window.output_len is None:
+            return None
+        if window.itl_s is None or not window.preemptions:
+            return 0.0
+        return max(0.0, window.decode_s - window.output_len * window.itl_s)
+
+    old, new = extra(before), extra(after)
+    return None if old is None and new is None else BeforeAfter(old, new)
+
+
+def _outside(timeline: EngineTimeline, span: Span, options: Options) -> float | None:
+    """Count the minutes in which a latency target was missed; None without a target."""
+    targets = (("ttft_s", options.slo_ttft_s), ("itl_s", options.slo_itl_s))
+    asked = [(name, limit) for name, limit in targets if limit is not None and timeline.has(name)]
+    if not asked:
+        return None
+    grid = timeline.grid.filter(
+        (timeline.grid["time"] > span.start) & (timeline.grid["time"] <= span.end)
+    )
+    missed = [
+        any(value is not None and value > limit for value, (_, limit) in zip(row, asked, strict=True))
+        for row in grid.select([name for name, _ in asked]).iter_rows()
+    ]
+    seconds = grid["elapsed_s"].fill_null(timeline.step_s).to_list()
+    return sum(s for s, bad in zip(seconds, missed, strict=True) if bad) / 60.0

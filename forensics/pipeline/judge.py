@@ -1,0 +1,152 @@
+"""One engine → its cases, what every rule thinks of them, and what could not be asked.
+
+An analysis of one engine needs nothing from another, apart from rules that compare replicas.
+"""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from forensics.attribution import Contents, attribute, figures
+from forensics.episodes import Episode, Span, hit_rate_episodes
+from forensics.timeline import EngineTimeline
+from forensics.verdict import Judged
+from rules import RULES, Case, missing_for
+
+# A fall that only the raw counters show must not lie within a fall that the requests had.
+_SAME_FALL_S = 60.0
+_ENOUGH_POINTS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedEngine:
+    """What was thought of one engine.
+
+    Attributes:
+        cases: every fall of the hit rate, then the window as a whole.
+        judged: opinions with their cases.
+        not_evaluated: (rule id, what was missing).
+        missing: what keeps "nothing happened" from being claimed about this engine.
+    """
+
+    timeline: EngineTimeline
+    cases: tuple[Case, ...]
+    judged: tuple[Judged, ...]
+    not_evaluated: tuple[tuple[str, tuple[str, ...]], ...]
+    missing: tuple[str, ...]
+
+
+def judge_engine(
+    timeline: EngineTimeline, fleet: tuple[EngineTimeline, ...], contents: Contents | None = None
+) -> JudgedEngine:
+    """Ask every rule about every case of one engine.
+
+    Args:
+        timeline: the engine.
+        fleet: all engines, for rules that compare replicas.
+        contents: block hashes of the requests in its log, where there are any.
+    """
+    cases = cases_of(timeline, fleet, contents)
+    judged: list[Judged] = []
+    not_evaluated: list[tuple[str, tuple[str, ...]]] = []
+    for rule in RULES:
+        missing = missing_for(rule, timeline)
+        if missing:
+            not_evaluated.append((rule.id, missing))
+            continue
+        for case in cases:
+            about = "window" if case.episode is None else "episode"
+            if rule.scope not in (about, "both"):
+                continue
+            opinion = rule.evaluate(case)
+            if opinion is not None and opinion.weight > 0:
+                judged.append(Judged(case, opinion))
+    return JudgedEngine(
+        timeline, cases, tuple(judged), tuple(not_evaluated), _missing(timeline)
+    )
+
+
+def cases_of(
+    timeline: EngineTimeline, fleet: tuple[EngineTimeline, ...], contents: Contents | None = None
+) -> tuple[Case, ...]:
+    """Make the cases of one engine: each fall of the hit rate, then the whole window."""
+    found = list(hit_rate_episodes(timeline))
+    for extra in hit_rate_episodes(timeline, "counter_hit_rate"):
+        if not any(_overlap(extra, known) for known in found):
+            found.append(extra)
+    found.sort(key=lambda episode: episode.onset)
+    cases: list[Case] = []
+    for episode in found:
+        epoch = timeline.diary.at(episode.onset[1])
+        pool = epoch.pool.tokens
+        cases.append(
+            Case(
+                timeline=timeline,
+                epoch=epoch,
+                episode=episode,
+                attribution=attribute(timeline, episode, epoch, contents),
+                window=(episode.baseline.start, episode.after.end),
+                before=figures(timeline, episode.baseline, pool),
+                after=figures(timeline, episode.after, pool),
+                fleet=fleet,
+            )
+        )
+    window = window_of(timeline)
+    epoch = timeline.diary.epochs[-1]
+    cases.append(
+        Case(
+            timeline=timeline,
+            epoch=epoch,
+            episode=None,
+            attribution=None,
+            window=window,
+            before=None,
+            after=figures(timeline, Span(window[0] - 1e-3, window[1]), epoch.pool.tokens),
+            fleet=fleet,
+        )
+    )
+    return tuple(cases)
+
+
+def window_of(timeline: EngineTimeline) -> tuple[float, float]:
+    """Give the UTC seconds that an engine's evidence spans."""
+    times: list[float] = []
+    for frame in (timeline.grid, timeline.log_grid):
+        if frame.height:
+            times += [float(frame["time"][0]), float(frame["time"][-1])]
+    times += [mark.time for mark in timeline.marks]
+    return (min(times), max(times)) if times else (0.0, 0.0)
+
+
+def _overlap(extra: Episode, known: Episode) -> bool:
+    return (
+        extra.onset[0] <= known.end + _SAME_FALL_S and known.onset[0] <= extra.end + _SAME_FALL_S
+    )
+
+
+def _missing(timeline: EngineTimeline) -> tuple[str, ...]:
+    """Name what would be needed before "nothing happened" may be said of this engine."""
+    grid = timeline.grid
+    if grid.height < _ENOUGH_POINTS:
+        return ("enough samples or stats lines (at least eight)",)
+    if timeline.has("hit_rate"):
+        return ()
+    if timeline.has("queries") and float(grid["queries"].sum()) == 0.0:
+        return ()  # an idle server, or one without lookups, which another rule judges
+    logged = grid["logged_hit_rate"].drop_nulls()
+    if not logged.len():
+        return ("a hit rate (prefix-cache counters, or stats lines that print one)",)
+    if _fell(logged):
+        return ("prefix-cache counters (the logged rate spans 1,000 requests and fell)",)
+    return ()
+
+
+def _fell(logged: pl.Series) -> bool:
+    """Tell whether the printed rate fell by 0.05 or more from its best after the first lines."""
+    values = logged.to_list()[2:]
+    best = 0.0
+    for value in values:
+        best = max(best, value)
+        if best - value >= 0.05:
+            return True
+    return False

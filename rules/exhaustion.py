@@ -1,0 +1,118 @@
+"""When the pool was exhausted: the runs that preemption, queueing and thrash rules share.
+
+The pool counts as exhausted while usage is at 0.97 or more, or while preemptions are counted or
+proven. V1 counts a preemption with the victim's next output, so the counter lags; V0 prints every
+50th only. Without any counter (V1 logs alone), preemption shows as conservation: running falls by N,
+waiting rises by N, the pool stays full, and no prompt was admitted in between.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from forensics.attribution.figures import SATURATED
+from forensics.episodes import Run, runs
+from forensics.timeline import EngineTimeline
+
+# Below this many points a full pool is a passing peak. Guess; a scrape or two is what noise gives.
+_LEAST_POINTS = 3
+_BRIDGE = 6
+# Log lines are rounded and 5-10 s apart: a swap of this many requests is not arrivals and leavers.
+_LEAST_MOVED = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Exhaustion:
+    """One run of an exhausted pool.
+
+    Attributes:
+        run: when.
+        pressure_onset: (last time usage was at its calm level, first exhausted point), UTC s.
+        preemptions: counted, or proven by V0's warnings; None when nothing counts them.
+        conserved: intervals in which requests moved from running back to waiting, full pool, as
+            seen in stats lines.
+    """
+
+    run: Run
+    pressure_onset: tuple[float, float]
+    preemptions: float | None
+    conserved: int
+
+
+def exhaustions(timeline: EngineTimeline) -> list[Exhaustion]:
+    """Find the runs of an exhausted pool on one engine."""
+    grid = timeline.grid
+    if not grid.height or not timeline.has("kv_usage"):
+        return []
+    times = grid["time"].to_numpy()
+    usage = grid["kv_usage"].fill_null(strategy="forward").fill_null(0.0).to_numpy()
+    counted = counted_preemptions(grid)
+    active = usage >= SATURATED
+    if counted is not None:
+        active |= counted > 0
+    found: list[Exhaustion] = []
+    for run in runs(times, active, timeline.step_s, _LEAST_POINTS, _BRIDGE):
+        inside = slice(run.first, run.last + 1)
+        if float(usage[inside].max()) < 0.9 and (counted is None or counted[inside].sum() < 2):
+            continue
+        found.append(
+            Exhaustion(
+                run,
+                _pressure_onset(times, usage, run),
+                None if counted is None else float(counted[inside].sum()),
+                conserved_moves(timeline, run.inside.start, run.inside.end),
+            )
+        )
+    return found
+
+
+def counted_preemptions(grid: pl.DataFrame) -> np.ndarray | None:
+    """Give preemptions per point, the larger of counted and proven; None when nothing counts."""
+    known: list[np.ndarray] = [
+        grid[name].fill_null(0.0).to_numpy()
+        for name in ("preemptions", "preemption_lower_bound")
+        if grid[name].null_count() < grid.height
+    ]
+    if not known:
+        return None
+    return known[0] if len(known) == 1 else max(known, key=lambda values: float(values.sum()))
+
+
+def conserved_moves(timeline: EngineTimeline, start: float, end: float) -> int:
+    """Count stats intervals that only preemption explains (V1 logs print no preemption).
+
+    Running falls by N, waiting rises by nearly N, usage is near 1 before, and no prompt tokens were
+    processed in between (admissions would have moved requests the other way).
+    """
+    log = timeline.log_grid.filter((pl.col("time") > start) & (pl.col("time") <= end))
+    if log.height < 2 or log["waiting"].null_count() == log.height:
+        return 0
+    moved = log.select(
+        fell=-pl.col("running").diff(),
+        rose=pl.col("waiting").diff(),
+        full=pl.col("kv_usage").shift(1) >= 0.9,
+        quiet=pl.col("prompt_tps").fill_null(1.0) < 1.0,
+    )
+    hits = moved.filter(
+        (pl.col("fell") >= _LEAST_MOVED)
+        & (pl.col("rose") >= _LEAST_MOVED)
+        & ((pl.col("fell") - pl.col("rose")).abs() <= 0.34 * pl.col("fell"))
+        & pl.col("full")
+        & pl.col("quiet")
+    )
+    return hits.height
+
+
+def _pressure_onset(times: np.ndarray, usage: np.ndarray, run: Run) -> tuple[float, float]:
+    """Walk back from the first exhausted point to where usage left its calm level."""
+    first = run.first
+    if first == 0:
+        return (float(times[0]), float(times[0]))
+    calm = float(np.median(usage[max(0, first - 60) : first]))
+    calm = min(calm, float(np.quantile(usage[:first], 0.5)))
+    limit = calm + 0.15 * (1.0 - calm)
+    at = first - 1
+    while at > 0 and usage[at] > limit:
+        at -= 1
+    return (float(times[at]), float(times[min(at + 1, first)]))

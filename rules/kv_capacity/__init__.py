@@ -1,0 +1,1 @@
+"""Causes that lie in the size of the KV pool."""

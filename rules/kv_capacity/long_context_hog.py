@@ -1,0 +1,142 @@
+"""KV203 long-context-hog: one or a few very long requests own the pool.
+
+What it detects
+    An exhausted pool with few running requests, each of which holds a large part of it.
+
+Why it matters
+    Lowering max_num_seqs barely helps: the batch is small already. The requests are too long for
+    the pool, or one generation runs away.
+
+Evidence it needs
+    KV usage and running; prompt and output length histograms when there are any.
+
+How it decides
+    In the exhausted points a running request holds on average at least a tenth of the pool, and at
+    least twice what it held before.
+
+When it is silent
+    Many requests share the pool, or requests were that large all along in a healthy state.
+
+False positives
+    A pool that is tiny for its model: then pool-too-small says so as well.
+
+What to do
+    Cap max_model_len or max_tokens, give long requests their own replica, grow the pool.
+
+Versions
+    All.
+
+References
+    Recording k- of the corpus; observed.md 8.
+"""
+
+from dataclasses import dataclass
+
+from forensics.attribution import figures
+from forensics.catalog.messages import Message
+from forensics.episodes import Span
+from rules.actions import grow_pool
+from rules.exhaustion import Exhaustion, exhaustions
+from rules.exhibits import compare
+from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
+from rules.windows import seen_in
+
+
+@dataclass(frozen=True, slots=True)
+class LongContextHogParams(Params):
+    """Thresholds.
+
+    Attributes:
+        footprint: mean share of the pool per running request; 0.1: ten such requests fill it
+            (guess).
+        growth: footprint against the time before; 2 (guess).
+        peak: usage that makes a burst of long requests worth a finding even when no sample shows
+            a full pool (observed.md 8).
+    """
+
+    footprint: float = 0.1
+    growth: float = 2.0
+    peak: float = 0.9
+
+
+class LongContextHog:
+    """The rule. See the module docstring."""
+
+    id = "KV203"
+    name = "long-context-hog"
+    title = "One or a few very long requests own the pool"
+    severity = Severity.WARNING
+    needs = ("kv_usage", "running")
+    scope = "both"
+
+    def __init__(self, params: LongContextHogParams | None = None) -> None:
+        self.params = params or LongContextHogParams()
+
+    def evaluate(self, case: Case) -> Opinion | None:
+        """Judge a fall by the requests that filled the pool in it, or the whole window."""
+        found = [item for item in exhaustions(case.timeline) if self._within(case, item)]
+        hogs = [(item, self._footprints(case, item)) for item in found]
+        hogs = [(item, prints) for item, prints in hogs if self._is_hog(prints)]
+        if not hogs:
+            return None
+        item, (before, after) = max(hogs, key=lambda pair: pair[1][1])
+        seen = seen_in(case, item.run.inside, item.run.baseline)
+        share = None
+        weight = 0.85
+        if case.episode is not None:
+            share = case.attribution.share("capacity") if case.attribution else 0.0
+            # Unique long prompts bring their own misses: that part is theirs as well.
+            share = max(share, 0.9 * (case.attribution.share("diversity") if case.attribution else 0))
+            weight = 0.95 * share
+        place = case.timeline.place("kv_usage", item.run.onset[1])
+        shown = Exhibit(
+            "usage_per_running", before, after, "share of the pool per running request", place
+        )
+        return Opinion(
+            rule_id=self.id,
+            cause=self.name,
+            weight=weight,
+            severity=self.severity,
+            summary=Message(
+                "KV203.summary",
+                {"engine": case.timeline.engine, "footprint": after, "running": seen.after.running},
+            ),
+            share=share,
+            onset=case.episode.onset if case.episode else item.pressure_onset,
+            end=None if item.run.open_ended else item.run.end,
+            for_=(shown, *compare(seen, "usage_max", "running", "prompt_len", "output_len")),
+            against=compare(seen, "requests_per_s"),
+            actions=(
+                Action(
+                    Message("KV203.cap"), Message("KV203.cap_effect"), "--max-model-len <tokens>"
+                ),
+                Action(Message("KV203.separate"), Message("KV203.separate_effect"), None, 2),
+                grow_pool(case, 3),
+            ),
+        )
+
+    def _within(self, case: Case, item: Exhaustion) -> bool:
+        if case.episode is None:
+            return True
+        early = case.episode.onset[0] - 30.0
+        return item.run.end >= early and item.run.onset[1] <= case.episode.end + 30.0
+
+    def _footprints(self, case: Case, item: Exhaustion) -> tuple[float | None, float]:
+        """Give the mean pool share of a running request before and while the pool was full."""
+        inside = case.timeline.grid[item.run.first : item.run.last + 1].drop_nulls(
+            ["kv_usage", "running"]
+        )
+        full = inside.filter((inside["kv_usage"] >= self.params.peak) & (inside["running"] > 0))
+        if not full.height:
+            return (None, 0.0)
+        after = float((full["kv_usage"] / full["running"]).median() or 0.0)  # type: ignore[arg-type]
+        if item.run.first == 0:
+            return (None, after)
+        calm = Span(case.window[0] - 1.0, item.pressure_onset[0])
+        before = figures(case.timeline, calm, case.epoch.pool.tokens).usage_per_running
+        return (before, after)
+
+    def _is_hog(self, prints: tuple[float | None, float]) -> bool:
+        before, after = prints
+        grown = before is None or after >= self.params.growth * before
+        return after >= self.params.footprint and grown

@@ -1,0 +1,1 @@
+"""Causes that change the prefix-cache hit rate."""

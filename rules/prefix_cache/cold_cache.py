@@ -1,0 +1,108 @@
+"""PC104 cold-cache: a restart, scale-out or cache reset emptied the cache.
+
+What it detects
+    A fall of the hit rate that begins at a restart, a prefix-cache reset or a wake-up from sleep.
+
+Why it matters
+    It recovers by itself: an alert on the dip is noise, a crash loop behind it is not.
+
+Evidence it needs
+    The interval hit rate, and a restart (start-up lines, a new process start time, counters that
+    begin again) or a reset (``Successfully reset prefix cache``, sleep).
+
+How it decides
+    By the cold part of the fall (attribution): the event lies between the last sample before the
+    fall and the first after it. What does not recover is judged as a further loss.
+
+When it is silent
+    No such event lies at the onset.
+
+False positives
+    A restart with a smaller pool: the dip is cold, what stays afterwards is eviction.
+
+What to do
+    Nothing, or warm the shared prompts before taking traffic; look for the reason of the restart.
+
+Versions
+    V1 logs resets from 0.7.0; _created samples and process_start_time_seconds prove restarts.
+
+References
+    Recording e- of the corpus; diagnosis reference 1.4 and 3.2; memory model reference 5.
+"""
+
+from dataclasses import dataclass
+
+from forensics.catalog.messages import Message
+from rules.actions import wait_or_warm
+from rules.exhibits import compare
+from rules.interface import Case, Exhibit, Opinion, Params, Severity
+
+EMPTYING = ("restart", "start", "reset", "sleep")
+
+
+@dataclass(frozen=True, slots=True)
+class ColdCacheParams(Params):
+    """Thresholds.
+
+    Attributes:
+        least_share: below this share of the fall the rule is silent (guess: resolution of the
+            attribution).
+        slack_s: an event this much before the last good sample still counts, since logs and
+            metrics are aligned to a stats interval only; seconds.
+    """
+
+    least_share: float = 0.1
+    slack_s: float = 30.0
+
+
+class ColdCache:
+    """The rule. See the module docstring."""
+
+    id = "PC104"
+    name = "cold-cache"
+    title = "A restart or reset emptied the cache"
+    severity = Severity.INFO
+    needs = ("hit_rate",)
+    scope = "episode"
+
+    def __init__(self, params: ColdCacheParams | None = None) -> None:
+        self.params = params or ColdCacheParams()
+
+    def evaluate(self, case: Case) -> Opinion | None:
+        """Judge one fall by its cold part."""
+        if case.episode is None or case.attribution is None:
+            return None
+        share = case.attribution.share("cold")
+        if share < self.params.least_share:
+            return None
+        early, late = case.episode.onset
+        events = [
+            mark
+            for mark in case.timeline.marks
+            if mark.kind in EMPTYING
+            and early - self.params.slack_s <= mark.time <= late + self.params.slack_s
+        ]
+        shown = tuple(
+            Exhibit(mark.kind, None, mark.text, "event", mark.place) for mark in events[:3]
+        )
+        return Opinion(
+            rule_id=self.id,
+            cause=self.name,
+            weight=0.97 * share if events else 0.8 * share,
+            severity=self.severity if case.episode.recovered else Severity.WARNING,
+            summary=Message(
+                "PC104.summary" if case.episode.recovered else "PC104.not_back",
+                {
+                    "engine": case.timeline.engine,
+                    "before": case.episode.before,
+                    "after": case.episode.level,
+                    "event": events[0].text if events else None,
+                },
+            ),
+            share=share,
+            onset=case.episode.onset,
+            end=case.episode.end if case.episode.recovered else None,
+            for_=(*shown, *compare(case, "hit_rate", "usage")),
+            against=compare(case, "preemptions", "waiting"),
+            actions=(wait_or_warm(1),),
+        )

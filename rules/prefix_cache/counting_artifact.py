@@ -1,0 +1,118 @@
+"""PC107 counting-artifact: the number changed, not the cache.
+
+What it detects
+    A fall (or rise) of the counted hit rate that the requests themselves did not have: lookups of a
+    blocked request counted again every step, resumed requests counted as hits, a definition that
+    changed with the release.
+
+Why it matters
+    Any tuning would be aimed at a fault of the measurement.
+
+Evidence it needs
+    Lookups and hits beside ``prompt_tokens_by_source`` (0.16+), or lookups beside prompt tokens, and
+    the version.
+
+How it decides
+    By the counting part of a fall (attribution), and by falls that only the raw counters show. Two
+    definitions of the rate that differ by 0.05 or more are certain; lookups of more than 1.2 per
+    prompt token make the counter no hit rate.
+
+When it is silent
+    Both definitions agree, or lookups per prompt token stay near one.
+
+False positives
+    In a full pool the counters are inflated and real hits may be lost as well: both are reported.
+
+What to do
+    Chart ``1 - local_compute / prompt_tokens`` instead; upgrade to 0.27 or later, where a lookup
+    counts once per admission.
+
+Versions
+    Per scheduling attempt up to 0.26; resumed requests included up to 0.11.0; blocks up to 0.8.5.
+
+References
+    Metrics reference 3.1; diagnosis reference, section 0; recording b- of 0.11.2.
+"""
+
+from dataclasses import dataclass
+
+from forensics.catalog.messages import Message
+from rules.exhibits import compare
+from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class CountingArtifactParams(Params):
+    """Thresholds.
+
+    Attributes:
+        least_gap: difference of two definitions that counts; 0.05 is the label rule of
+            diagnosis.md, section 0.
+        inflated: lookups per prompt token above which the counter is no hit rate; same source.
+        least_share: below this share of the fall the rule is silent (guess).
+    """
+
+    least_gap: float = 0.05
+    inflated: float = 1.2
+    least_share: float = 0.1
+
+
+class CountingArtifact:
+    """The rule. See the module docstring."""
+
+    id = "PC107"
+    name = "counting-artifact"
+    title = "The number changed, not the cache"
+    severity = Severity.INFO
+    needs = ("queries", "prompt_tokens")
+    scope = "episode"
+
+    def __init__(self, params: CountingArtifactParams | None = None) -> None:
+        self.params = params or CountingArtifactParams()
+
+    def evaluate(self, case: Case) -> Opinion | None:
+        """Judge one fall of the rate, or of the raw counters only."""
+        if case.episode is None or case.attribution is None or case.before is None:
+            return None
+        share = case.attribution.share("counting")
+        if share < self.params.least_share:
+            return None
+        by_source = case.timeline.has("cached_tokens")
+        shown: list[Exhibit] = [
+            *compare(case, "counter_rate"),
+            *compare(case, "hit_rate", note=Message("note.true_rate")),
+            *compare(case, "queries_per_prompt_token", note=Message("note.inflated")),
+        ]
+        return Opinion(
+            rule_id=self.id,
+            cause=self.name,
+            weight=share * (0.95 if by_source else 0.6),
+            severity=self.severity,
+            summary=Message(
+                "PC107.summary",
+                {
+                    "engine": case.timeline.engine,
+                    "before": case.before.counter_rate,
+                    "after": case.after.counter_rate,
+                    "true_before": case.before.hit_rate,
+                    "true_after": case.after.hit_rate,
+                    "queries": case.after.queries_per_prompt_token,
+                },
+            ),
+            share=share,
+            onset=case.episode.onset,
+            end=case.episode.end if case.episode.recovered else None,
+            for_=tuple(shown),
+            against=compare(case, "ttft_s", "saturated"),
+            actions=(
+                Action(
+                    Message("PC107.chart"),
+                    Message("PC107.chart_effect"),
+                    'sum(rate(vllm:prompt_tokens_by_source_total{source="local_cache_hit"}[5m]))'
+                    " / sum(rate(vllm:prompt_tokens_total[5m]))"
+                    if case.epoch.before(0, 16) is False
+                    else None,
+                ),
+            ),
+            missing=() if by_source else ("prompt_tokens_by_source",),
+        )

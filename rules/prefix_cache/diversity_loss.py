@@ -1,0 +1,105 @@
+"""PC103 prefix-diversity-loss: the traffic itself shares fewer prefixes; the pool had room.
+
+What it detects
+    A fall of the hit rate because prompts repeat less: a time stamp or user id at the head of the
+    prompt, a new template, single-turn instead of multi-turn traffic, longer private parts, one-off
+    batch traffic that joined, a router that scatters sessions.
+
+Why it matters
+    No setting of the server brings these hits back; shrinking the batch only costs throughput.
+
+Evidence it needs
+    The interval hit rate and token counters; prompts or token ids in request lines decide exactly.
+
+How it decides
+    By the diversity part of the fall (attribution): request contents first; else usage per running
+    request that rises as sharing among running requests is lost, longer prompts with unchanged hit
+    tokens, a fall at once with load unchanged, and hits that go to exactly zero.
+
+When it is silent
+    Less than a tenth of the fall is diversity.
+
+False positives
+    A suddenly larger set of live prefixes also falls in one step with load unchanged: from counters
+    alone that is not decidable, and the weight stays middling.
+
+What to do
+    Put stable text first in the prompt template; keep sessions on their replica; give one-off
+    traffic its own pool.
+
+Versions
+    All with prefix caching.
+
+References
+    Recordings c-, g-, g2- of the corpus; diagnosis reference 1.3 and section 2.
+"""
+
+from dataclasses import dataclass
+
+from forensics.catalog.messages import Message
+from rules.actions import fix_template, probe, route_by_prefix
+from rules.exhibits import compare
+from rules.interface import Case, Opinion, Params, Severity
+
+
+@dataclass(frozen=True, slots=True)
+class DiversityLossParams(Params):
+    """Thresholds.
+
+    Attributes:
+        least_share: below this share of the fall the rule is silent; 0.1 is the resolution of the
+            attribution (guess).
+    """
+
+    least_share: float = 0.1
+
+
+class DiversityLoss:
+    """The rule. See the module docstring."""
+
+    id = "PC103"
+    name = "prefix-diversity-loss"
+    title = "The traffic itself shares fewer prefixes"
+    severity = Severity.WARNING
+    needs = ("hit_rate",)
+    scope = "episode"
+
+    def __init__(self, params: DiversityLossParams | None = None) -> None:
+        self.params = params or DiversityLossParams()
+
+    def evaluate(self, case: Case) -> Opinion | None:
+        """Judge one fall by its diversity part."""
+        if case.episode is None or case.attribution is None:
+            return None
+        share = case.attribution.share("diversity")
+        if share < self.params.least_share:
+            return None
+        decided = case.attribution.decided
+        return Opinion(
+            rule_id=self.id,
+            cause=self.name,
+            weight=share * (0.97 if decided else 0.85),
+            severity=self.severity,
+            summary=Message(
+                "PC103.summary" if decided else "PC103.undecided",
+                {
+                    "engine": case.timeline.engine,
+                    "before": case.episode.before,
+                    "after": case.episode.level,
+                    "usage": case.after.usage_max,
+                },
+            ),
+            share=share,
+            onset=case.episode.onset,
+            end=case.episode.end if case.episode.recovered else None,
+            for_=(
+                *compare(case, "hit_rate", "hit_per_request", "miss_per_request"),
+                *compare(case, "usage_per_running", note=Message("note.sharing_lost")),
+                *compare(case, "usage_max", note=Message("note.pool_had_room")),
+                *compare(case, "requests_per_s", "running", note=Message("note.load_unchanged")),
+            ),
+            against=compare(case, "residence_s", "preemptions", "saturated"),
+            actions=(fix_template(1), route_by_prefix(case, 2), probe(3)),
+            would_decide=Message("decide.potential"),
+            missing=() if decided else ("request contents or block histograms",),
+        )

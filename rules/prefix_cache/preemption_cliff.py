@@ -1,0 +1,164 @@
+"""PC101 preemption-cliff: the pool ran out, requests were preempted, and the hit rate broke.
+
+What it detects
+    A fall of the hit rate in the same episode in which the KV pool was exhausted and running
+    requests were preempted.
+
+Why it matters
+    On a graph it looks like traffic whose prompts became more diverse, and people fix the wrong
+    thing. The cached prefixes were there; running requests took their blocks.
+
+Evidence it needs
+    KV usage and preemptions (counter, V0 warnings, or conservation in the stats lines), and the
+    interval hit rate.
+
+How it decides
+    The preemption regime is present when at least 0.01 preemptions per finished request were seen
+    and the pool was at 0.97 or more in at least a quarter of the samples. It is the cause of the
+    fall as far as the fall is a loss of capacity (attribution), not of attainable hits. The order
+    of events is not asked: the rate falls seconds before the first counted preemption, because
+    idle cached blocks are taken before running ones.
+
+When it is silent
+    No preemption was counted, proven or shown by conservation; or the hit rate never fell.
+
+False positives
+    Preemptions with shared prefixes pinned by running requests lower nothing: then the fall has
+    another reason and this rule says so by a low weight.
+
+What to do
+    Lower max_num_seqs to the recommended ceiling to stop preemption; admit fewer live sessions or
+    route them to bring the hits back.
+
+Versions
+    V0 from 0.4.3 and V1 from 0.8.0 count preemptions; before, only logs hint at them. V1's counter
+    lags until the victim's next output.
+
+References
+    Recordings b-, l-, k- of the corpus; diagnosis reference 1.1 and 3.4; memory model reference 4.
+"""
+
+from dataclasses import dataclass
+
+from forensics.catalog.messages import Message
+from rules.actions import admission_limit, grow_pool, lower_batch
+from rules.exhaustion import Exhaustion, exhaustions
+from rules.exhibits import compare
+from rules.interface import Case, Opinion, Params, Severity
+from rules.prefix_cache.regime import regime_strength
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionCliffParams(Params):
+    """Thresholds.
+
+    Attributes:
+        alone: weight when the regime is present but its own loss is hidden by an earlier cause;
+            below what a verdict needs, so that it is reported and never leads (guess).
+        least_loss: hit-rate points below the best level; 0.05 is the noise limit of diagnosis.md.
+    """
+
+    alone: float = 0.35
+    least_loss: float = 0.05
+
+
+class PreemptionCliff:
+    """The rule. See the module docstring."""
+
+    id = "PC101"
+    name = "preemption-cliff"
+    title = "The pool ran out, running requests were preempted, and the hit rate broke"
+    severity = Severity.CRITICAL
+    needs = ("kv_usage", "preemptions|preemption_lower_bound|waiting")
+    scope = "both"
+
+    def __init__(self, params: PreemptionCliffParams | None = None) -> None:
+        self.params = params or PreemptionCliffParams()
+
+    def evaluate(self, case: Case) -> Opinion | None:
+        """Judge one fall, or, for the whole window, a regime whose own loss is hidden."""
+        if case.episode is None:
+            return self._hidden(case)
+        if case.attribution is None:
+            return None
+        regime = regime_strength(case.after)
+        if regime == 0.0:
+            return None
+        share = case.attribution.share("capacity")
+        summary = Message(
+            "PC101.summary",
+            {
+                "engine": case.timeline.engine,
+                "before": case.episode.before,
+                "after": case.episode.level,
+                "preemptions": case.after.preemptions,
+                "usage": case.after.usage,
+            },
+        )
+        return Opinion(
+            rule_id=self.id,
+            cause=self.name,
+            weight=regime * _weight(share, case.attribution.decided),
+            severity=self.severity,
+            summary=summary,
+            share=share * regime,
+            onset=case.episode.onset,
+            end=case.episode.end if case.episode.recovered else None,
+            for_=(
+                *compare(case, "preemptions", "saturated", note=Message("note.exhausted")),
+                *compare(case, "hit_rate", "hit_per_request", "usage", "running", "waiting"),
+                *compare(case, "residence_s", note=Message("note.residence")),
+            ),
+            against=compare(case, "prompt_len", note=Message("note.same_prompts")),
+            actions=(lower_batch(case, 1), admission_limit(case, 2), grow_pool(case, 3)),
+            would_decide=Message("decide.potential"),
+        )
+
+    def _hidden(self, case: Case) -> Opinion | None:
+        """Report the regime by itself: hits were already low when it began."""
+        regimes = [item for item in exhaustions(case.timeline) if _preempting(item)]
+        peak = _best_rate(case)
+        if not regimes or peak is None:
+            return None
+        longest = max(regimes, key=lambda item: (item.run.seconds, -item.run.first))
+        inside = case.timeline.grid[longest.run.first : longest.run.last + 1]
+        rates = inside["hit_rate"].drop_nulls()
+        low = float(rates.mean()) if rates.len() else None  # type: ignore[arg-type]
+        if low is None or peak - low < self.params.least_loss:
+            return None
+        summary = Message(
+            "PC101.hidden",
+            {
+                "engine": case.timeline.engine,
+                "preemptions": longest.preemptions,
+                "rate": low,
+                "peak": peak,
+            },
+        )
+        return Opinion(
+            rule_id=self.id,
+            cause=self.name,
+            weight=self.params.alone,
+            severity=Severity.WARNING,
+            summary=summary,
+            onset=longest.pressure_onset,
+            end=None if longest.run.open_ended else longest.run.end,
+            for_=compare(case, "preemptions", "usage_max", "waiting_max"),
+            actions=(lower_batch(case, 1), admission_limit(case, 2)),
+        )
+
+
+def _preempting(item: Exhaustion) -> bool:
+    return (item.preemptions or 0.0) >= 2 or (item.preemptions is None and item.conserved >= 2)
+
+
+def _weight(share: float, decided: bool) -> float:
+    return share * (0.97 if decided else 0.85)
+
+
+def _best_rate(case: Case) -> float | None:
+    rates = case.timeline.grid["hit_rate"].drop_nulls()
+    if rates.len() < 8:
+        return None
+    best = rates.rolling_mean(8).max()
+    return float(best) if isinstance(best, int | float) else None

@@ -1,0 +1,1 @@
+"""Causes that lie in admission, batching and compute."""

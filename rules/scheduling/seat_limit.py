@@ -1,0 +1,156 @@
+"""SCH301 seat-limit: max_num_seqs, or another admission limit, binds while the pool has room.
+
+What it detects
+    Requests that queue although the KV pool is far from full: the batch has as many seats as the
+    limit allows.
+
+Why it matters
+    Latency is queueing and the cache is innocent. A larger limit may help, up to the ceiling.
+
+Evidence it needs
+    Running, waiting and KV usage; the limit itself from flags, or running that never passes a level.
+
+How it decides
+    A sustained run with requests waiting, running at the limit (or at a plateau that it never
+    passes), usage below 0.9, nothing preempted.
+
+When it is silent
+    The pool is nearly full (KV201, KV202), nobody waits, or running is far below the limit and
+    varies: then something else holds admission.
+
+False positives
+    ``waiting_by_reason="capacity"`` covers a full batch and a full pool alike and is not used.
+    Running far below the limit with a queue is another admission limit (LoRA slots, KV transfers):
+    reported with the level at which running stands still.
+
+What to do
+    Raise max_num_seqs to the ceiling if throughput still grows; else add replicas or bound the
+    queue.
+
+Versions
+    The default limit differs by release and GPU (256 or 1024); only non-default values are logged.
+
+References
+    Recordings f- of the corpus; observed.md 9.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from forensics.catalog.messages import Message
+from forensics.episodes import Run, runs
+from rules.actions import admission_limit
+from rules.exhaustion import counted_preemptions
+from rules.exhibits import compare, stated
+from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
+from rules.windows import seen_in
+
+
+@dataclass(frozen=True, slots=True)
+class SeatLimitParams(Params):
+    """Thresholds.
+
+    Attributes:
+        at_limit: running as a share of the limit that counts as full; 0.9, since one or two seats
+            are empty at the instant of a sample (recordings f-: 7.7 of 8).
+        room: usage below which the pool cannot be what holds admission (guess, with a margin to
+            0.97).
+        plateau: spread of running, as a share of its mean, that counts as standing still (guess).
+        least_s: shorter runs are bursts, seconds (guess: longer than two stats intervals).
+        queue: mean waiting, as a share of running, that makes it a queue (guess).
+    """
+
+    at_limit: float = 0.9
+    room: float = 0.9
+    plateau: float = 0.12
+    least_s: float = 20.0
+    queue: float = 0.1
+
+
+class SeatLimit:
+    """The rule. See the module docstring."""
+
+    id = "SCH301"
+    name = "seat-limit"
+    title = "An admission limit binds while the pool has room"
+    severity = Severity.WARNING
+    needs = ("running", "waiting", "kv_usage")
+    scope = "window"
+
+    def __init__(self, params: SeatLimitParams | None = None) -> None:
+        self.params = params or SeatLimitParams()
+
+    def evaluate(self, case: Case) -> Opinion | None:
+        """Find the longest run of a queue before full seats in a roomy pool."""
+        grid = case.timeline.grid.drop_nulls(["running", "waiting", "kv_usage"])
+        if not grid.height:
+            return None
+        holds = (grid["waiting"].to_numpy() >= 1) & (
+            grid["kv_usage"].to_numpy() < self.params.room
+        ) & (grid["running"].to_numpy() >= 1)
+        counted = counted_preemptions(grid)
+        if counted is not None:
+            holds &= counted == 0
+        found = [
+            run
+            for run in runs(grid["time"].to_numpy(), np.asarray(holds), case.timeline.step_s)
+            if run.seconds >= self.params.least_s and self._stands_still(case, grid, run)
+        ]
+        if not found:
+            return None
+        run = max(found, key=lambda item: item.seconds)
+        seen = seen_in(case, run.inside, run.baseline)
+        running, waiting = seen.after.running or 0.0, seen.after.waiting or 0.0
+        if waiting < self.params.queue * running:
+            return None
+        limit = case.epoch.max_num_seqs
+        at_limit = limit is not None and running >= self.params.at_limit * limit
+        known = case.epoch.max_num_seqs_stated is not None
+        weight = 0.93 if at_limit and known else 0.85 if at_limit else 0.7
+        weight *= min(1.0, run.seconds / (2 * self.params.least_s))
+        shown: list[Exhibit] = []
+        if limit is not None:
+            shown.append(stated("max_num_seqs", float(limit), "requests", case, "max_num_seqs"))
+        return Opinion(
+            rule_id=self.id,
+            cause=self.name,
+            weight=weight,
+            severity=self.severity,
+            summary=Message(
+                "SCH301.summary" if at_limit else "SCH301.other",
+                {
+                    "engine": case.timeline.engine,
+                    "limit": limit,
+                    "running": running,
+                    "waiting": waiting,
+                    "usage": seen.after.usage_max,
+                },
+            ),
+            onset=run.onset,
+            end=None if run.open_ended else run.end,
+            for_=(
+                *shown,
+                *compare(seen, "running", "waiting", "usage_max", "queue_s", "ttft_s"),
+            ),
+            against=compare(seen, "hit_rate", "generation_tps", note=Message("note.unchanged")),
+            actions=(
+                Action(
+                    Message("SCH301.raise"), Message("SCH301.raise_effect"),
+                    "--max-num-seqs <ceiling>",
+                ),
+                admission_limit(case, 2),
+            ),
+            missing=() if known else ("max_num_seqs",),
+        )  # fmt: skip
+
+    def _stands_still(self, case: Case, grid: pl.DataFrame, run: Run) -> bool:
+        running = grid["running"][run.first : run.last + 1].to_numpy()
+        limit = case.epoch.max_num_seqs
+        if limit is not None and float(np.median(running)) >= self.params.at_limit * limit:
+            return True
+        mean = float(running.mean())
+        top = float(grid["running"].to_numpy().max())
+        near_top = float(np.median(running)) >= self.params.at_limit * top
+        return mean >= 1 and float(running.std()) <= self.params.plateau * mean and near_top
