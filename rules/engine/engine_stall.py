@@ -1,0 +1,226 @@
+"""ENG501 engine-stall: work is waiting or running and nothing moves.
+
+What it detects
+    An engine that holds requests and makes no progress: no token generated, no prompt processed,
+    usage frozen. Also requests that wait while nothing runs in an empty pool, and stats lines that
+    stop with requests on board while the log goes on.
+
+Why it matters
+    It looks like load (a queue, time-outs) and no load remedy helps. Clients hang until they give
+    up; health checks often stay green.
+
+Evidence it needs
+    Running and waiting, and at least one of the token counters or throughputs.
+
+How it decides
+    For at least a minute (vLLM itself complains about a step after 60 s) running plus waiting is at
+    least one while both token counters stand still and usage does not change. A V1 engine prints a
+    stats line without throughput once and then falls silent, so such a last line, followed by a
+    minute of other lines, counts as well. Requests that wait, a restart or death at the end, or
+    vLLM's own complaint make it strong; a frozen gauge with nothing waiting is weak, because gauges
+    are not updated while an engine has nothing to do.
+
+When it is silent
+    Anything moves, usage rises (a very long prompt is computed in chunks and booked at its end),
+    the server was stopping or asleep, or the data simply end.
+
+False positives
+    A suspended virtual machine; requests that wait for remote KV blocks that arrive late.
+
+What to do
+    Take stack traces of the engine process (py-spy dump), restart it, look at the last lines of
+    each worker; for waiting without running look at what admission waits for.
+
+Versions
+    All. From 0.20 ``Deferred`` tells requests that wait for another reason than room.
+
+References
+    Log reference 2.2 (idle lines are DEBUG from 0.8.5) and 7 (slow step); observed.md 12 (frozen
+    gauges for some 9 s after a stop signal).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from forensics.catalog.messages import Message
+from forensics.episodes import Run, Span, runs
+from forensics.timeline import EngineTimeline, Mark
+from rules.exhibits import compare
+from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
+from rules.windows import seen_in
+
+_ENDINGS = ("restart", "engine_dead", "stall", "error")
+_QUIET = ("stop", "sleep", "start", "stats_disabled", "engine_dead", "oom")
+
+
+@dataclass(frozen=True, slots=True)
+class EngineStallParams(Params):
+    """Thresholds.
+
+    Attributes:
+        least_s: seconds without progress; 60 is after what vLLM warns of a blocked step.
+        least_points: points of a run, so that one odd sample is none.
+        frozen: change of usage that still counts as frozen, ratio (a block or two of a small pool).
+        near_s: an ending this far behind the run belongs to it, seconds (guess: time to restart).
+        weak: weight of a frozen running gauge that nothing confirms (guess).
+    """
+
+    least_s: float = 60.0
+    least_points: int = 3
+    frozen: float = 0.005
+    near_s: float = 300.0
+    weak: float = 0.45
+
+
+class EngineStall:
+    """The rule. See the module docstring."""
+
+    id = "ENG501"
+    name = "engine-stall"
+    title = "Work is waiting or running and nothing moves"
+    severity = Severity.CRITICAL
+    needs = ("running|waiting", "generation_tokens|prompt_tokens|generation_tps")
+    scope = "window"
+
+    def __init__(self, params: EngineStallParams | None = None) -> None:
+        self.params = params or EngineStallParams()
+
+    def evaluate(self, case: Case) -> Opinion | None:
+        """Find the longest time without progress."""
+        found = [
+            *self._stalls(case.timeline, case.timeline.grid),
+            *self._silences(case.timeline),
+        ]
+        found = [run for run in found if not self._explained(case.timeline, run)]
+        if not found:
+            return None
+        run = max(found, key=lambda item: item.seconds)
+        seen = seen_in(case, run.inside, run.baseline)
+        waiting = seen.after.waiting_max or 0.0
+        ending = self._ending(case.timeline, run)
+        idle_queue = waiting >= 1 and not seen.after.running
+        weight = 0.95 if idle_queue else 0.9 if waiting >= 1 or ending else self.params.weak
+        key = "ENG501.queue" if idle_queue else "ENG501.summary"
+        shown = list(
+            compare(seen, "running", "waiting_max", "generation_tps", "prompt_tps", "usage_max")
+        )
+        if ending is not None:
+            shown.append(Exhibit(ending.kind, None, ending.text, "event", ending.place))
+        return Opinion(
+            rule_id=self.id,
+            cause=self.name,
+            weight=weight,
+            severity=self.severity if weight > self.params.weak else Severity.WARNING,
+            summary=Message(
+                key,
+                {
+                    "engine": case.timeline.engine,
+                    "running": seen.after.running,
+                    "waiting": waiting,
+                    "seconds": run.seconds,
+                },
+            ),
+            onset=run.onset,
+            end=None if run.open_ended else run.end,
+            for_=tuple(shown),
+            against=() if waiting or ending else compare(seen, "waiting_max"),
+            actions=(
+                Action(Message("ENG501.dump"), Message("ENG501.dump_effect"),
+                       "py-spy dump --pid <EngineCore pid>"),
+                Action(Message("ENG501.restart"), Message("ENG501.restart_effect"), None, 2),
+            ),
+            would_decide=None if waiting or ending else Message("decide.request"),
+        )  # fmt: skip
+
+    def _stalls(self, timeline: EngineTimeline, grid: pl.DataFrame) -> list[Run]:
+        """Give the runs of points with work on board and no progress."""
+        if not grid.height:
+            return []
+        holds = _busy(grid) & _still(grid)
+        found = runs(
+            grid["time"].to_numpy(), holds, timeline.step_s, self.params.least_points, bridge=0
+        )
+        return [
+            run
+            for run in found
+            if run.end - run.onset[1] + timeline.step_s >= self.params.least_s
+            and self._usage_frozen(grid, run)
+        ]
+
+    def _silences(self, timeline: EngineTimeline) -> list[Run]:
+        """Give the times in which stats lines stopped with work on board and the log went on."""
+        log = timeline.log_grid
+        if not log.height or timeline.seen_until is None:
+            return []
+        times = log["time"].to_numpy()
+        stuck = _busy(log) & _still(log)
+        later = np.append(times[1:], timeline.seen_until)
+        longest = max(self.params.least_s, 6 * timeline.step_s)
+        found: list[Run] = []
+        for index in np.flatnonzero(stuck & (later - times >= longest)):
+            start = float(times[index - 1]) if index else float(times[index])
+            last = index == times.size - 1
+            # Counters that moved meanwhile, on the metrics' own clock, prove progress.
+            if _moved(timeline, float(times[index]), float(later[index])):
+                continue
+            found.append(
+                Run(
+                    onset=(start, float(times[index])),
+                    end=float(later[index]),
+                    open_ended=bool(last),
+                    first=int(index),
+                    last=int(index),
+                    baseline=Span(float(times[0]) - timeline.step_s, start) if index else None,
+                    inside=Span(start, float(later[index])),
+                )
+            )
+        return found
+
+    def _usage_frozen(self, grid: pl.DataFrame, run: Run) -> bool:
+        usage = grid["kv_usage"][run.first : run.last + 1].drop_nulls().to_numpy()
+        return not usage.size or float(usage.max() - usage.min()) <= self.params.frozen
+
+    def _explained(self, timeline: EngineTimeline, run: Run) -> bool:
+        return any(
+            mark.kind in _QUIET and run.inside.start - 30.0 <= mark.time <= run.onset[1] + 30.0
+            for mark in timeline.marks
+        )
+
+    def _ending(self, timeline: EngineTimeline, run: Run) -> Mark | None:
+        """Give the event that confirms the stall: a complaint inside, a death or restart after."""
+        near: Sequence[Mark] = [
+            mark
+            for mark in timeline.marks
+            if mark.kind in _ENDINGS and run.onset[0] <= mark.time <= run.end + self.params.near_s
+        ]
+        return near[0] if near else None
+
+
+def _busy(grid: pl.DataFrame) -> np.ndarray:
+    """Tell where requests run or wait; shape (n,)."""
+    on_board = sum(
+        grid[name].fill_null(0.0).to_numpy() for name in ("running", "waiting", "swapped")
+    )
+    return np.asarray(on_board >= 1)
+
+
+def _still(grid: pl.DataFrame) -> np.ndarray:
+    """Tell where no token was generated or booked, and at least one of the two was observed."""
+    seen = np.zeros(grid.height, dtype=bool)
+    moved = np.zeros(grid.height, dtype=bool)
+    for name in ("generation_tokens", "prompt_tokens", "generation_tps", "prompt_tps"):
+        values = grid[name].to_numpy().astype(float)
+        seen |= ~np.isnan(values)
+        moved |= np.nan_to_num(values) > 0
+    return seen & ~moved
+
+
+def _moved(timeline: EngineTimeline, start: float, end: float) -> bool:
+    """Tell whether a point between two stats lines shows progress, or no work at all."""
+    inside = timeline.grid.filter(
+        (pl.col("time") > start + timeline.step_s) & (pl.col("time") < end)
+    )
+    return bool(inside.height) and not bool((_still(inside) & _busy(inside)).all())

@@ -1,0 +1,200 @@
+"""PC109 stuck-cache: traffic repeats and the pool has room, yet hits stop for everyone.
+
+What it detects
+    Hits that go to exactly zero and stay there while lookups go on, with most of the pool free, no
+    preemption and no restart or reset at the onset.
+
+Why it matters
+    No setting mends it: it is a defect of the engine, and only a restart or another version brings
+    the hits back. Looking for a change of traffic costs hours.
+
+Evidence it needs
+    The interval hit rate and usage; to be sure, request contents, a sister replica that kept its
+    hits on the same traffic, or a restart that brought them back.
+
+How it decides
+    Zero hits, room and no preemption alone are also what a new template at the head of every prompt
+    looks like, so the weight stays low. It becomes strong when the requests' own contents still
+    repeat, when a replica of the same model keeps its hits meanwhile, or when the hits came back
+    with a restart and not before.
+
+When it is silent
+    Some requests still hit, the pool was tight, blocks survive a few seconds only, a restart or
+    reset lies at the onset, or the contents show that sharing ended.
+
+False positives
+    A client that was changed together with a restart.
+
+What to do
+    Restart the engine, then change to a release without the defect; keep logs with request contents
+    for the report.
+
+Versions
+    V1. Hybrid and speculative models have had the most such defects.
+
+References
+    Diagnosis reference, section 2 (what cannot be separated); observed.md 16 (hits of exactly zero
+    speak for a change of traffic as long as nothing else decides).
+"""
+
+from dataclasses import dataclass
+
+import polars as pl
+
+from forensics.attribution import figures
+from forensics.catalog.messages import Message
+from forensics.episodes import Episode, Span
+from rules.exhibits import compare
+from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
+
+_EMPTYING = ("restart", "start", "reset", "sleep")
+
+
+@dataclass(frozen=True, slots=True)
+class StuckCacheParams(Params):
+    """Thresholds.
+
+    Attributes:
+        zero_rate: hit rate that counts as none at all, ratio (rounding of sums).
+        least_before: hit rate that was there before, ratio; 0.1 separates a cache that worked from
+            one that hardly did (guess).
+        room: usage that leaves no doubt that the pool had room, ratio (guess).
+        least_residence_s: shorter survival of blocks explains any miss, seconds; the probe of
+            diagnosis.md section 2 begins at gaps of 5 and 15 s.
+        least_requests: behind the zero; 100 is diagnosis.md, section 0, less where nothing counts.
+        slack_s: an event this far from the onset still belongs to it, seconds.
+        alone: weight from counters alone, below what a verdict needs (guess).
+    """
+
+    zero_rate: float = 0.003
+    least_before: float = 0.1
+    room: float = 0.6
+    least_residence_s: float = 15.0
+    least_requests: float = 100.0
+    slack_s: float = 30.0
+    alone: float = 0.3
+
+
+class StuckCache:
+    """The rule. See the module docstring."""
+
+    id = "PC109"
+    name = "stuck-cache"
+    title = "Traffic repeats and the pool has room, yet hits stop for everyone"
+    severity = Severity.CRITICAL
+    needs = ("hit_rate", "kv_usage")
+    scope = "episode"
+
+    def __init__(self, params: StuckCacheParams | None = None) -> None:
+        self.params = params or StuckCacheParams()
+
+    def evaluate(self, case: Case) -> Opinion | None:
+        """Judge one fall of the hit rate to nothing."""
+        episode = case.episode
+        if episode is None or episode.before < self.params.least_before:
+            return None
+        if not self._frozen(case, episode) or not self._had_room(case):
+            return None
+        exact = case.attribution is not None and case.attribution.basis == "exact"
+        changed = case.attribution.share("diversity") if case.attribution and exact else None
+        if changed is not None and changed >= 0.5:
+            return None
+        back = self._back_with_restart(case, episode)
+        peer = self._peer_that_kept(case, episode)
+        weight = self.params.alone
+        weight = max(weight, 0.98 * (1.0 - changed) if changed is not None else 0.0)
+        weight = max(weight, 0.9 if back is not None else 0.0, 0.8 if peer is not None else 0.0)
+        proven = weight > self.params.alone
+        shown = [*compare(case, "hit_rate", note=Message("note.hits_zero"))]
+        shown += [item for item in (back, peer) if item is not None]
+        shown += compare(case, "usage_max", note=Message("note.pool_had_room"))
+        return Opinion(
+            rule_id=self.id,
+            cause=self.name,
+            weight=weight,
+            severity=self.severity if proven else Severity.WARNING,
+            summary=Message(
+                "PC109.summary" if proven else "PC109.undecided",
+                {
+                    "engine": case.timeline.engine,
+                    "before": episode.before,
+                    "usage": case.after.usage_max,
+                },
+            ),
+            share=weight,
+            onset=episode.onset,
+            end=episode.end if episode.recovered else None,
+            for_=(*shown, *compare(case, "residence_s", "prompt_len", "requests_per_s")),
+            against=compare(case, "usage_per_running", "preemptions"),
+            actions=(
+                Action(Message("PC109.restart"), Message("PC109.restart_effect")),
+                Action(Message("PC109.upgrade"), Message("PC109.upgrade_effect"), None, 2),
+            ),
+            would_decide=None if proven else Message("decide.repeat"),
+            missing=() if proven else ("request contents or a second replica",),
+        )
+
+    def _frozen(self, case: Case, episode: Episode) -> bool:
+        """Tell whether nothing at all was hit once the fall was complete."""
+        late = Span(episode.onset[1] + case.timeline.step_s, episode.end)
+        seen = figures(case.timeline, late)
+        if seen.hit_rate is None or seen.hit_rate > self.params.zero_rate:
+            return False
+        if seen.requests is not None and seen.requests < self.params.least_requests:
+            return False
+        return not any(
+            mark.kind in _EMPTYING
+            and episode.onset[0] - self.params.slack_s
+            <= mark.time
+            <= episode.onset[1] + self.params.slack_s
+            for mark in case.timeline.marks
+        )
+
+    def _had_room(self, case: Case) -> bool:
+        seen = case.after
+        if seen.usage_max is None or seen.usage_max > self.params.room or seen.preemptions:
+            return False
+        return seen.residence_s is None or seen.residence_s >= self.params.least_residence_s
+
+    def _back_with_restart(self, case: Case, episode: Episode) -> Exhibit | None:
+        """Show the restart that ended the zero; None when hits came back otherwise or not."""
+        for mark in case.timeline.marks:
+            early = mark.time < episode.onset[1] + self.params.slack_s
+            if mark.kind != "restart" or early:
+                continue
+            zero = figures(case.timeline, Span(episode.onset[1], mark.time)).hit_rate
+            end = float(case.timeline.grid["time"][-1])
+            later = figures(case.timeline, Span(mark.time, end)).hit_rate
+            if zero is None or later is None:
+                return None
+            if zero <= 2 * self.params.zero_rate and later >= 0.5 * episode.before:
+                return Exhibit(
+                    "hit_rate", zero, later, "ratio", mark.place, Message("note.back_by_restart")
+                )
+            return None
+        return None
+
+    def _peer_that_kept(self, case: Case, episode: Episode) -> Exhibit | None:
+        """Show a replica of the same model that kept its hits over the same time."""
+        before = Span(episode.baseline.start, episode.baseline.end)
+        during = Span(episode.onset[1], episode.end)
+        for other in case.fleet:
+            if other.engine == case.timeline.engine or not other.grid.height:
+                continue
+            model = other.diary.at(episode.onset[0]).model
+            mine = case.epoch.model
+            if model is not None and mine is not None and model.value != mine.value:
+                continue
+            if other.grid.filter(pl.col("hit_rate").is_not_null()).height < 8:
+                continue
+            then, now = figures(other, before), figures(other, during)
+            if then.hit_rate is None or now.hit_rate is None:
+                continue
+            busy = now.requests is None or now.requests >= self.params.least_requests
+            if busy and now.hit_rate >= 0.7 * max(then.hit_rate, episode.before):
+                place = other.place("hit_rate", episode.onset[1])
+                return Exhibit(
+                    "hit_rate", then.hit_rate, now.hit_rate, "ratio", place,
+                    Message("note.peer_kept", {"engine": other.engine}),
+                )  # fmt: skip
+        return None
