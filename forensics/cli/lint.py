@@ -134,11 +134,11 @@ def lint(
             raise typer.Exit(1 if changes else 0)
         if changes:
             count = sum(change.replacements for change in changes)
-            typer.echo(f"Mended {count} places in {len(changes)} files.", err=True)
+            typer.echo(f"Mended {count} place(s) in {len(changes)} file(s).", err=True)
     result = lint_files(found, request)
     if write_baseline is not None:
         count = baselines.write(write_baseline, result)
-        typer.echo(f"Wrote {count} findings to {write_baseline}.", err=True)
+        typer.echo(f"Wrote {count} finding(s) to {write_baseline}.", err=True)
         raise typer.Exit(0)
     result = baselines.apply(result, known)
     for reason in result.unread:

@@ -108,9 +108,7 @@ def _lines(text: str, flavour: PatternFlavour, ignore_case: bool) -> tuple[LogLi
         flags = re.IGNORECASE if ignore_case else 0
         tried.append(re.compile(".*".join(map(re.escape, words)), flags))
     found = tuple(
-        line
-        for line, shown in _shown()
-        if any(one.search(text) for one in tried for text in shown)
+        line for line, shown in _shown() if any(one.search(text) for one in tried for text in shown)
     )
     return found if found or words else None
 

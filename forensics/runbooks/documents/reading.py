@@ -78,6 +78,13 @@ def read(
     else:
         structured.add_json(whole, parts)
     parts.blocks.extend(blocks(lines))
+    written = [block.body.span for block in parts.blocks if block.body is not None]
+    if written:  # what the tool wrote is not what the author says
+        parts.prose = [
+            line
+            for line in parts.prose
+            if not any(start <= line.text.offsets[0] < end for start, end in written)
+        ]
     return _document(path, kind, lines, settings, recorded, parts), found
 
 
