@@ -64,6 +64,7 @@ class StuckCacheParams(Params):
         least_requests: behind the zero; 100 is diagnosis.md, section 0, less where nothing counts.
         slack_s: an event this far from the onset still belongs to it, seconds.
         alone: weight from counters alone, below what a verdict needs (guess).
+        alone_share: share of the fall claimed then: named as a runner-up, never as a part (guess).
     """
 
     zero_rate: float = 0.003
@@ -73,6 +74,7 @@ class StuckCacheParams(Params):
     least_requests: float = 100.0
     slack_s: float = 30.0
     alone: float = 0.3
+    alone_share: float = 0.1
 
 
 class StuckCache:
@@ -121,7 +123,7 @@ class StuckCache:
                     "usage": case.after.usage_max,
                 },
             ),
-            share=weight,
+            share=weight if proven else self.params.alone_share,
             onset=episode.onset,
             end=episode.end if episode.recovered else None,
             for_=(*shown, *compare(case, "residence_s", "prompt_len", "requests_per_s")),
