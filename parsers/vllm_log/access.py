@@ -12,7 +12,7 @@ API_PATHS = ("/v1/", "/v2/", "/generate", "/invocations", "/score", "/pooling", 
 HEALTH_PATHS = ("/health", "/ping", "/readyz", "/livez", "/healthz", "/load", "/is_sleeping")
 
 ACCESS = re.compile(
-    r'(?P<client>\S+(?: - )?)(?: - )?"(?P<method>[A-Z]+) (?P<path>\S+) HTTP/(?P<http>[\d.]+)" '
+    r'(?P<client>[^"]*?) ?- "(?P<method>[A-Z]+) (?P<path>[^"]*?) HTTP/(?P<http>[\d.]+)" '
     r"(?P<status>\d{3})(?: (?P<reason>.*))?"
 )
 

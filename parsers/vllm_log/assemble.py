@@ -1,7 +1,7 @@
-"""Puts the parts of one log together and lays them in tables.
+"""Puts the stretches of one log together and lays them in tables.
 
 Three things need more than one line, so they are settled here: stamps of unstamped lines at the
-beginning of a part, the last line of a traceback, and lines that are only counted. Counted lines
+beginning of a stretch, the last line of a traceback, and lines that are only counted. Counted lines
 become one event per stats interval: an interval ends with a stats line that has a new stamp, and
 where the server prints none (idle, `--api-server-count` above 1) after ten seconds.
 """
@@ -12,13 +12,14 @@ from collections.abc import Iterable, Sequence
 import orjson
 import polars as pl
 
-from forensics.evidence import EVENTS, FACTS, FileCoverage
+from forensics.evidence import EVENTS, FACTS, Damage, FileCoverage
 from parsers.interface import Parsed
-from parsers.vllm_log.records import Mark, Part, Place, Record, Statement, Tally, damages_of
+from parsers.vllm_log.chunks import INTERVAL_S
+from parsers.vllm_log.frames import PLACE, Stretch, place_columns
+from parsers.vllm_log.records import MAX_DAMAGES, Mark, Place, Record
 
 REQUEST_ROWS_BYTES = 32 << 20  # request lines of larger logs are counted per interval, not kept
 ERROR_CHARS = 2000
-INTERVAL_S = 10.0  # the default interval of V1's stats lines
 UNKNOWN_SHAPES = 20
 
 _STEPS = {
@@ -26,70 +27,71 @@ _STEPS = {
     "request_added": "added",
     "request_finished": "finished",
 }
-_TALLIES: dict[str, pl.DataType] = {
-    "offset": pl.UInt64(),
-    "clock": pl.String(),
-    "stamp": pl.Float64(),
-    "outer": pl.Float64(),
-    "instance": pl.String(),
-    "label": pl.String(),
-    "detail": pl.String(),
-    "lines": pl.UInt64(),
-}
-_PLACE = ("offset", "clock", "stamp", "outer", "instance", "engine", "process")
+_Held = dict[str | None, tuple[str, float]]
 
 
-def assemble(parts: Sequence[Part], source: int, size: int, name: str) -> Parsed:
-    """Turn the parts of one source, in their order, into its tables and its coverage."""
-    _carry(parts)
-    events = _events(parts, source)
-    tallies = _tallies(parts)
+def assemble(stretches: Sequence[Stretch], source: int, size: int, name: str) -> Parsed:
+    """Turn the stretches of one source, in their order, into its tables and its coverage."""
+    held = _first_stamps(stretches)
+    events: list[pl.DataFrame] = []
+    tallies: list[pl.DataFrame] = []
+    facts: list[pl.DataFrame] = []
+    marks: list[Mark] = []
+    for one in stretches:
+        events.append(_carried(one.events, held))
+        tallies.append(_carried(one.tallies, held))
+        facts.append(_carried(one.facts, held))
+        marks += [mark._replace(place=_place(mark.place, held)) for mark in one.marks]
+        held.update(one.last)
+    rows = pl.concat([*events, _tracebacks(marks)])
+    counted = pl.concat(tallies)
     if size > REQUEST_ROWS_BYTES:
-        events, counted = _count_requests(events)
-        tallies = pl.concat([tallies, counted])
-    counts = _intervals(tallies, events)
-    events = pl.concat([events, counts.select(pl.lit(source, pl.UInt32()).alias("source"), "*")])
-    events = events.select(list(EVENTS)).sort("offset", maintain_order=True)
+        steps = rows.filter(pl.col("kind").is_in(list(_STEPS)))
+        rows = rows.filter(~pl.col("kind").is_in(list(_STEPS)))
+        counted = pl.concat([counted, _steps(steps)])
+    rows = pl.concat([rows, _intervals(counted, rows)]).sort("offset", maintain_order=True)
+    number = pl.lit(source, pl.UInt32()).alias("source")
     return Parsed(
-        coverage=_coverage(parts, source, size, name),
-        events=events,
-        facts=_facts(parts, source),
-        damages=damages_of(source, list(parts)),
+        coverage=_coverage(stretches, source, size, name),
+        events=rows.select(number, *(name for name in EVENTS if name != "source")),
+        facts=pl.concat(facts).select(number, *(name for name in FACTS if name != "source")),
+        damages=tuple(
+            Damage(source, offset, reason)
+            for offset, reason in [at for one in stretches for at in one.damages][:MAX_DAMAGES]
+        ),
     )
 
 
-def _carry(parts: Sequence[Part]) -> None:
-    """Give rows before the first stamped line of a part the stamp that held before it.
-
-    Rows before the first stamped line of all get that first stamp, which is the nearest.
-    """
-    held: dict[str | None, tuple[str, float]] = {}
-    for part in parts:
-        for instance, when in part.first.items():
+def _first_stamps(stretches: Sequence[Stretch]) -> _Held:
+    """Return per instance the first stamp of all: the nearest for lines that precede it."""
+    held: _Held = {}
+    for one in stretches:
+        for instance, when in one.first.items():
             held.setdefault(instance, when)
-    for part in parts:
-        part.records = [row._replace(place=_place(row.place, held)) for row in part.records]
-        part.statements = [row._replace(place=_place(row.place, held)) for row in part.statements]
-        part.marks = [row._replace(place=_place(row.place, held)) for row in part.marks]
-        part.tallies = [_tally(row, held) for row in part.tallies]
-        held.update(part.last)
+    return held
 
 
-def _place(place: Place, held: dict[str | None, tuple[str, float]]) -> Place:
+def _carried(frame: pl.DataFrame, held: _Held) -> pl.DataFrame:
+    """Give rows without stamp the one that held for their instance before this stretch."""
+    if not held or not frame["stamp"].null_count():
+        return frame
+    for instance, (clock, stamp) in held.items():
+        here = pl.col("stamp").is_null() & pl.col("instance").eq_missing(pl.lit(instance))
+        frame = frame.with_columns(
+            clock=pl.when(here).then(pl.lit(clock)).otherwise("clock"),
+            stamp=pl.when(here).then(pl.lit(stamp)).otherwise("stamp"),
+        )
+    return frame
+
+
+def _place(place: Place, held: _Held) -> Place:
     if place.stamp is not None or place.instance not in held:
         return place
     clock, stamp = held[place.instance]
     return place._replace(clock=clock, stamp=stamp)
 
 
-def _tally(tally: Tally, held: dict[str | None, tuple[str, float]]) -> Tally:
-    if tally.stamp is not None or tally.instance not in held:
-        return tally
-    clock, stamp = held[tally.instance]
-    return tally._replace(clock=clock, stamp=stamp)
-
-
-def _tracebacks(marks: Iterable[Mark]) -> list[Record]:
+def _tracebacks(marks: Iterable[Mark]) -> pl.DataFrame:
     """Return one event per exception: its type and text, and whether a traceback led to it."""
     opened: set[tuple[str | None, str | None]] = set()
     events: list[Record] = []
@@ -101,43 +103,16 @@ def _tracebacks(marks: Iterable[Mark]) -> list[Record]:
         fields = {"error": mark.error[:ERROR_CHARS], "traceback": who in opened}
         opened.discard(who)
         events.append(Record(mark.place, "traceback", orjson.dumps(fields).decode()))
-    return events
+    columns = place_columns([row.place for row in events])
+    columns["kind"] = [row.kind for row in events]
+    columns["fields"] = [row.fields for row in events]
+    schema = {name: EVENTS[name] for name in (*PLACE, "kind", "fields")}
+    return pl.DataFrame(columns, schema=schema)
 
 
-def _place_columns(places: Sequence[Place]) -> dict[str, list[object]]:
-    columns = zip(*places, strict=True) if places else ([] for _ in _PLACE)
-    return {name: list(values) for name, values in zip(_PLACE, columns, strict=True)}
-
-
-def _events(parts: Sequence[Part], source: int) -> pl.DataFrame:
-    rows = [row for part in parts for row in part.records]
-    rows += _tracebacks(mark for part in parts for mark in part.marks)
-    columns = _place_columns([row.place for row in rows])
-    columns["source"] = [source] * len(rows)
-    columns["kind"] = [row.kind for row in rows]
-    columns["fields"] = [row.fields for row in rows]
-    return pl.DataFrame(columns, schema_overrides=EVENTS, schema=list(EVENTS))
-
-
-def _facts(parts: Sequence[Part], source: int) -> pl.DataFrame:
-    rows: list[Statement] = [row for part in parts for row in part.statements]
-    columns = _place_columns([row.place for row in rows])
-    del columns["process"]
-    columns["source"] = [source] * len(rows)
-    columns["key"] = [row.fact.key for row in rows]
-    columns["value"] = [row.fact.value for row in rows]
-    return pl.DataFrame(columns, schema_overrides=FACTS, schema=list(FACTS))
-
-
-def _tallies(parts: Sequence[Part]) -> pl.DataFrame:
-    rows = [row for part in parts for row in part.tallies]
-    return pl.DataFrame(rows, schema=_TALLIES, orient="row")
-
-
-def _count_requests(events: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Split request steps off the events and return both, the latter as tallies."""
-    steps = events.filter(pl.col("kind").is_in(list(_STEPS)))
-    counted = steps.select(
+def _steps(steps: pl.DataFrame) -> pl.DataFrame:
+    """Turn rows of request steps into tallies."""
+    return steps.select(
         "offset",
         "clock",
         "stamp",
@@ -147,7 +122,6 @@ def _count_requests(events: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
         pl.col("kind").replace_strict(_STEPS, return_dtype=pl.String()).alias("detail"),
         pl.lit(1, pl.UInt64()).alias("lines"),
     )
-    return events.filter(~pl.col("kind").is_in(list(_STEPS))), counted
 
 
 def _intervals(tallies: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
@@ -157,57 +131,66 @@ def _intervals(tallies: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
         .select("offset", "instance", "stamp")
         .sort("offset")
         .filter((pl.col("stamp") != pl.col("stamp").shift(1).over("instance")).fill_null(True))
-        .select("instance", "offset", pl.col("offset").alias("end"))
+        .select("instance", "offset", pl.col("offset").alias("end"), pl.col("stamp").alias("begun"))
     )
-    when = pl.coalesce("stamp", "outer")
-    grouped = (
-        tallies.sort("offset")
-        .join_asof(ends, on="offset", by="instance", strategy="backward", check_sortedness=False)
-        .group_by(
-            "instance",
-            "label",
-            "detail",
-            pl.col("end").fill_null(0),
-            (when / INTERVAL_S).floor().alias("slot"),
-            maintain_order=True,
+    ordered = tallies.sort("offset")
+    if ordered["instance"].null_count() == ordered.height:
+        joined = ordered.join_asof(ends.drop("instance"), on="offset", strategy="backward")
+    else:
+        joined = ordered.join_asof(
+            ends, on="offset", by="instance", strategy="backward", check_sortedness=False
         )
-        .agg(
-            pl.col("offset", "clock", "stamp", "outer").first(),
-            pl.col("lines").sum(),
+    since = pl.coalesce(pl.col("stamp") - pl.col("begun"), "stamp", "outer")
+    grouped = joined.group_by(
+        "instance",
+        "label",
+        "detail",
+        pl.col("end").fill_null(0),
+        (since / INTERVAL_S).floor().alias("slot"),
+        maintain_order=True,
+    ).agg(pl.col("offset", "clock", "stamp", "outer").first(), pl.col("lines").sum())
+    requests = pl.col("label") == "request"
+    return grouped.select(
+        "offset",
+        "clock",
+        "stamp",
+        "outer",
+        "instance",
+        pl.lit(None, pl.String()).alias("engine"),
+        pl.lit("APIServer").alias("process"),
+        pl.when(requests)
+        .then(pl.lit("request_counts"))
+        .otherwise(pl.lit("http_access"))
+        .alias("kind"),
+        pl.when(requests)
+        .then(_text('{"', "detail", '":', "lines", "}"))
+        .otherwise(
+            _text('{"status":', "label", ',"path_class":"', "detail", '","count":', "lines", "}")
         )
-    )
-    columns = {
-        **{name: grouped[name] for name in ("offset", "clock", "stamp", "outer", "instance")},
-        "engine": pl.Series([None] * grouped.height, dtype=pl.String()),
-        "process": pl.Series(["APIServer"] * grouped.height, dtype=pl.String()),
-    }
-    kinds: list[str] = []
-    fields: list[str] = []
-    for label, detail, count in grouped.select("label", "detail", "lines").iter_rows():
-        if label == "request":
-            kinds.append("request_counts")
-            fields.append(f'{{"{detail}":{count}}}')
-        else:
-            kinds.append("http_access")
-            fields.append(f'{{"status":{label},"path_class":"{detail}","count":{count}}}')
-    return pl.DataFrame(columns).with_columns(
-        pl.Series("kind", kinds, dtype=pl.String()), pl.Series("fields", fields, dtype=pl.String())
+        .alias("fields"),
     )
 
 
-def _coverage(parts: Sequence[Part], source: int, size: int, name: str) -> FileCoverage:
+def _text(*pieces: str) -> pl.Expr:
+    """Join literal text and columns in turn: text, column, text, ..."""
+    return pl.concat_str(
+        [pl.col(piece) if at % 2 else pl.lit(piece) for at, piece in enumerate(pieces)]
+    )
+
+
+def _coverage(stretches: Sequence[Stretch], source: int, size: int, name: str) -> FileCoverage:
     shapes: Counter[str] = Counter()
-    for part in parts:
-        shapes.update(part.shapes)
+    for one in stretches:
+        shapes.update(one.shapes)
     ranked = sorted(shapes.items(), key=lambda item: (-item[1], item[0]))[:UNKNOWN_SHAPES]
     return FileCoverage(
         source=source,
         format=name,
         bytes=size,
-        lines=sum(part.lines for part in parts),
-        matched=sum(part.matched for part in parts),
-        ignored=sum(part.ignored for part in parts),
-        unknown=sum(part.unknown for part in parts),
-        damaged=sum(part.damaged for part in parts),
+        lines=sum(one.lines for one in stretches),
+        matched=sum(one.matched for one in stretches),
+        ignored=sum(one.ignored for one in stretches),
+        unknown=sum(one.unknown for one in stretches),
+        damaged=sum(one.damaged for one in stretches),
         unknown_shapes=tuple(ranked),
     )

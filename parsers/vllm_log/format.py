@@ -1,43 +1,12 @@
 """The log of a vLLM server, in whatever release and wrapper, as an input format."""
 
-import io
-from collections.abc import Iterator
-from typing import BinaryIO
-
 from forensics.errors import InputError
 from parsers.interface import Parsed, Progress, ReadOptions, Source
-from parsers.vllm_log.assemble import assemble
-from parsers.vllm_log.records import Part
-from parsers.vllm_log.scanner import MAX_LINE_BYTES, Scanner
-
-CHUNK_BYTES = 4 << 20
-
-
-def lines(stream: BinaryIO) -> Iterator[tuple[int, bytes]]:
-    """Yield (offset, line without line feed); of an overlong line only a part that shows it."""
-    offset = 0
-    held: list[bytes] = []
-    held_bytes = 0
-    while chunk := stream.read(CHUNK_BYTES):
-        start = 0
-        while (end := chunk.find(b"\n", start)) >= 0:
-            line = chunk[start:end]
-            if held:
-                line = b"".join(held) + line
-                yield offset, line[: MAX_LINE_BYTES + 1]
-                offset += held_bytes + end - start + 1
-                held, held_bytes = [], 0
-            else:
-                yield offset, line
-                offset += end - start + 1
-            start = end + 1
-        rest = chunk[start:]
-        if rest:
-            if held_bytes <= MAX_LINE_BYTES:
-                held.append(rest)
-            held_bytes += len(rest)
-    if held:
-        yield offset, b"".join(held)[: MAX_LINE_BYTES + 1]
+from parsers.vllm_log.assemble import REQUEST_ROWS_BYTES, assemble
+from parsers.vllm_log.chunks import ChunkReader, chunks
+from parsers.vllm_log.frames import Stretch, stretch
+from parsers.vllm_log.parallel import read_file, workers_for
+from parsers.vllm_log.scanner import Scanner
 
 
 def is_text(head: bytes) -> bool:
@@ -50,8 +19,10 @@ def is_text(head: bytes) -> bool:
 def first_stamp(head: bytes) -> float | None:
     """Return the first stamp in a head: the wrapper's if there is one, else the server's."""
     scanner = Scanner()
-    for offset, line in lines(io.BytesIO(head)):
+    offset = 0
+    for line in head.split(b"\n"):
         scanner.line(line, offset)
+        offset += len(line) + 1
         part = scanner.part
         outer = next((row.place.outer for row in part.records if row.place.outer), None)
         if outer is not None:
@@ -71,8 +42,10 @@ class VllmLog:
         if not is_text(source.head):
             return False
         scanner = Scanner()
-        for offset, line in lines(io.BytesIO(source.head)):
+        offset = 0
+        for line in source.head.split(b"\n"):
             scanner.line(line, offset)
+            offset += len(line) + 1
             part = scanner.part
             if part.matched or any(clock == "yearless" for clock, _ in part.first.values()):
                 return True
@@ -80,19 +53,39 @@ class VllmLog:
 
     def parse(self, source: Source, options: ReadOptions, progress: Progress) -> Parsed:
         """Read all lines of the source."""
-        scanner = Scanner()
-        size = 0
-        with source.open() as stream:
-            for offset, line in lines(stream):
-                scanner.line(line, offset)
-                size = offset + len(line) + 1
-                if scanner.part.lines % 20000 == 0:
-                    progress(source.path, offset, source.size or 0)
-        part: Part = scanner.part
-        if options.strict and part.damages:
-            at, reason = part.damages[0]
-            raise InputError(f"{source.path}: {reason} at byte {at}")
-        return assemble([part], source.index, size, self.name)
+        stretches, size = _read(source, progress)
+        damages = [place for one in stretches for place in one.damages]
+        if options.strict and damages:
+            at, reason = damages[0]
+            raise InputError(f"{source.path}: {reason} at byte {at}", source.path)
+        return assemble(stretches, source.index, size, self.name)
+
+
+def _read(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
+    size = source.size or 0
+    workers = 0 if source.local_path is None else workers_for(size)
+    if source.local_path is None or not workers:
+        return _streamed(source, progress)
+    count_requests = size > REQUEST_ROWS_BYTES
+    done = read_file(source.local_path, size, count_requests=count_requests, workers=workers)
+    return done, size
+
+
+def _streamed(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
+    """Read a source from its start to its end."""
+    total = source.size or 0
+    size = 0
+    done: list[Stretch] = []
+    reader = ChunkReader(count_requests=total > REQUEST_ROWS_BYTES)
+    with source.open() as stream:
+        for offset, data in chunks(stream):
+            reader.read(data, offset)
+            size = offset + len(data)
+            progress(source.path, size, total)
+            if size > REQUEST_ROWS_BYTES and not reader.count_requests:
+                done.append(stretch(reader.part))
+                reader = ChunkReader(count_requests=True)
+    return [*done, stretch(reader.part)], size
 
 
 FORMATS = (VllmLog(),)

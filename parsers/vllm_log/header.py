@@ -26,6 +26,7 @@ _HEAD = re.compile(
     rf"\[?(?P<level>{_LEVELS})\]?:? {{1,8}}(?P<stamp>\d\d-\d\d \d\d:\d\d:\d\d) "
     r"(?:\[?(?P<file>[\w./<>-]+\.\w+):(?P<line>\d+)\]? ?)?"
 )
+_COLOUR = re.compile(r"\x1b\[[\d;]*m")
 _BARE = re.compile(rf"\[?(?P<level>{_LEVELS})\]?(?:: +| +)")
 _DATED = re.compile(
     r"[\[(]?(?P<date>\d{4}[-/]\d\d[-/]\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?P<fraction>[.,]\d+)?"
@@ -117,6 +118,14 @@ def read_head(text: str) -> Head:
     if bare is not None:
         return Head(process, bare["level"], "none", None, text[bare.end() :])
     return Head(process, None, "none", None, text)
+
+
+@lru_cache(maxsize=4096)
+def read_processes(prefix: bytes) -> Process | None:
+    """Read what stands before a record; None when that is not process prefixes and colour only."""
+    text = _COLOUR.sub("", prefix.decode(errors="replace"))
+    process, rest = _processes(text)
+    return process if not rest else None
 
 
 def _processes(text: str) -> tuple[Process, str]:

@@ -2,6 +2,7 @@
 
 from parsers.vllm_log.interface import Fields, LogPattern, pattern
 
+
 def _step(message: str) -> Fields | None:
     part, colon, step = message.removeprefix("[shutdown] ").partition(": ")
     if not colon or "exited unexpectedly" in step:

@@ -8,7 +8,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from forensics.evidence import Damage
+import numpy as np
+import numpy.typing as npt
+
 from parsers.vllm_log.interface import Fact
 
 MAX_SHAPES = 2000
@@ -66,12 +68,26 @@ class Mark(NamedTuple):
     error: str | None
 
 
+class Counted(NamedTuple):
+    """Tallies of one chunk in columns, for the lines that are sorted many at a time.
+
+    `codes` are those of `bulk.label_of`; `clocks` index `CLOCKS`; a NaN stamp is an unknown one.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    clocks: npt.NDArray[np.int64]
+    stamps: npt.NDArray[np.float64]
+    codes: npt.NDArray[np.int64]
+    lines: npt.NDArray[np.int64]
+
+
 @dataclass(slots=True)
 class Part:
     """What one stretch of a source yielded.
 
     Attributes:
-        records / statements / tallies / marks: in the order of their offsets.
+        records / statements / tallies / marks / counted: in the order of their offsets.
+        stats: stats lines of the usual shapes: offset, yearless stamp, engine, process, fields.
         first / last: per instance, clock and stamp of the first and last stamped line.
         lines, matched, ignored, unknown, damaged: physical lines; the last four add up.
         shapes: unknown line shapes with their counts, digits masked.
@@ -82,6 +98,8 @@ class Part:
     statements: list[Statement] = field(default_factory=list)
     tallies: list[Tally] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
+    counted: list[Counted] = field(default_factory=list)
+    stats: list[tuple[int, float, str | None, str | None, str]] = field(default_factory=list)
     first: dict[str | None, tuple[str, float]] = field(default_factory=dict)
     last: dict[str | None, tuple[str, float]] = field(default_factory=dict)
     lines: int = 0
@@ -97,9 +115,3 @@ class Part:
         self.damaged += 1
         if len(self.damages) < MAX_DAMAGES:
             self.damages.append((offset, reason))
-
-
-def damages_of(source: int, parts: list[Part]) -> tuple[Damage, ...]:
-    """Return the first damaged places of all parts."""
-    places = [place for part in parts for place in part.damages]
-    return tuple(Damage(source, offset, reason) for offset, reason in places[:MAX_DAMAGES])

@@ -15,7 +15,7 @@ TOKENS_PER_BLOCK = 16
 CHARS_PER_BLOCK = 64
 MAX_BLOCKS = 512  # 8,192 tokens; a guess that bounds the row, longer prompts keep their length
 
-_RECEIVED = re.compile(r"Received request (?P<request_id>\S+?): (?P<rest>.*)", re.DOTALL)
+_RECEIVED = re.compile(r"Received request (?P<request_id>.*?)(?:: (?P<rest>.*)|$)", re.DOTALL)
 _TOKEN_IDS = re.compile(r"prompt[_ ]token[_ ]ids: \[(?P<ids>[\d, ]*)\]")
 _PARAMETER = re.compile(r"\b(?P<name>max_tokens|n)=(?P<value>\d+)\b")
 _QUOTED = re.compile(r"""prompt: (?P<quote>['"])""")
@@ -75,7 +75,7 @@ def _received(message: str) -> Fields | None:
     if match is None:
         return None
     found: Fields = {"request_id": match["request_id"]}
-    rest = match["rest"]
+    rest = match["rest"] or ""
     prompt = _quoted(rest)
     after = rest if prompt is None else rest[prompt[1] :]
     ids = _TOKEN_IDS.search(after)
@@ -110,8 +110,8 @@ PATTERNS: tuple[LogPattern, ...] = (
         since="0.2.0",
         until="0.33.0",
     ),
-    pattern("request_added", "Added request {request_id:w}.", since="0.5.3", until="0.33.0"),
-    pattern("request_finished", "Finished request {request_id:w}.", since="0.2.0", until="0.10.2"),
+    pattern("request_added", "Added request {request_id:s}.", since="0.5.3", until="0.33.0"),
+    pattern("request_finished", "Finished request {request_id:s}.", since="0.2.0", until="0.10.2"),
     pattern(
         "request_aborted",
         "Aborted request {request_id:w}.",

@@ -13,8 +13,9 @@ import orjson
 from parsers.envelopes import Unwrapped, plain, unwrap
 from parsers.vllm_log import registry
 from parsers.vllm_log.access import ACCESS, path_class
-from parsers.vllm_log.header import Head, read_head
+from parsers.vllm_log.header import Head, read_head, read_processes
 from parsers.vllm_log.interface import Fact, Fields
+from parsers.vllm_log.plain_stats import read_plain
 from parsers.vllm_log.records import (
     MAX_SHAPES,
     Mark,
@@ -59,10 +60,18 @@ def _json(fields: Fields) -> str:
 
 
 class Scanner:
-    """Reads lines of one stretch of a source into a `Part`."""
+    """Reads lines of one stretch of a source into a `Part`.
+
+    Attributes:
+        part: what was read so far.
+        stats_lines: how many stats lines were among it; each may end an interval.
+        stamped: clock and stamp of the last line read, if it had its own.
+    """
 
     def __init__(self) -> None:
         self.part = Part()
+        self.stats_lines = 0
+        self.stamped: tuple[str, float] | None = None
         self._unknown = ""
         self._pending: dict[str | None, str] = {}
 
@@ -70,6 +79,7 @@ class Scanner:
         """Read one physical line, without its line feed, that starts at `offset`."""
         part = self.part
         part.lines += 1
+        self.stamped = None
         if len(raw) > MAX_LINE_BYTES:
             part.damage(offset, f"line longer than {MAX_LINE_BYTES} bytes")
             return
@@ -91,6 +101,36 @@ class Scanner:
         else:
             part.unknown += 1
             self._shape(self._unknown or text)
+
+    def stamp(self, instance: str | None, clock: str, stamp: float) -> None:
+        """Take notice of a stamp: unstamped lines behind it inherit it."""
+        self.stamped = when = (clock, stamp)
+        self.part.first.setdefault(instance, when)
+        self.part.last[instance] = when
+
+    def plain_stats(self, buffer: bytes, start: int, head: int, end: int, base: int) -> bool:
+        """Read a stats line of the usual shapes; False when it needs the full reading.
+
+        Args:
+            buffer: where the line is.
+            start: where it begins.
+            head: where the record begins, behind process prefixes.
+            end: where it ends.
+            base: what is to be added to places in the buffer to give offsets in the source.
+        """
+        line = read_plain(buffer, head, end)
+        if line is None:
+            return False
+        process = read_processes(buffer[start:head])
+        if process is None:
+            return False
+        self.part.lines += 1
+        self.part.matched += 1
+        self.stats_lines += 1
+        self.stamp(None, "yearless", line.stamp)
+        place = (base + start, line.stamp, line.engine or process.engine, process.name, line.fields)
+        self.part.stats.append(place)
+        return True
 
     def _physical(self, text: str, offset: int) -> int:
         if "\r" not in text:
@@ -136,9 +176,7 @@ class Scanner:
     def _message(self, head: Head, wrapped: Unwrapped, offset: int) -> int:
         part = self.part
         if head.stamp is not None:
-            when = (head.clock, head.stamp)
-            part.first.setdefault(wrapped.instance, when)
-            part.last[wrapped.instance] = when
+            self.stamp(wrapped.instance, head.clock, head.stamp)
         message = head.message.rstrip("\r\n")
         if head.stamp is None and '" ' in message:
             access = ACCESS.fullmatch(message.strip())
@@ -158,6 +196,8 @@ class Scanner:
         if taken.pattern.ignored:
             return _IGNORED
         part.records.append(Record(place, taken.pattern.kind, _json(taken.fields)))
+        if taken.pattern.kind == "stats_periodic":
+            self.stats_lines += 1
         self._lifecycle(taken, place, facts)
         if taken.message is not message and registry.exception_line(message) is not None:
             part.marks.append(Mark(place, message))

@@ -1,0 +1,131 @@
+"""The rows of one stretch of a log, in frames: small to send from one process to another."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from forensics.evidence import CLOCKS, EVENTS, FACTS
+from parsers.vllm_log.bulk import label_of
+from parsers.vllm_log.records import Counted, Mark, Part, Place
+
+PLACE = ("offset", "clock", "stamp", "outer", "instance", "engine", "process")
+TALLIES: dict[str, pl.DataType] = {
+    "offset": pl.UInt64(),
+    "clock": pl.String(),
+    "stamp": pl.Float64(),
+    "outer": pl.Float64(),
+    "instance": pl.String(),
+    "label": pl.String(),  # a status, or "request"
+    "detail": pl.String(),  # class of the path, or the step of the request
+    "lines": pl.UInt64(),
+}
+
+
+@dataclass(slots=True)
+class Stretch:
+    """What one stretch of a log yielded; see `Part` for the fields that are not frames.
+
+    Attributes:
+        events / facts: as in the evidence, without the column `source`.
+        tallies: schema TALLIES.
+    """
+
+    events: pl.DataFrame
+    facts: pl.DataFrame
+    tallies: pl.DataFrame
+    marks: list[Mark]
+    first: dict[str | None, tuple[str, float]]
+    last: dict[str | None, tuple[str, float]]
+    lines: int
+    matched: int
+    ignored: int
+    unknown: int
+    damaged: int
+    shapes: Counter[str]
+    damages: list[tuple[int, str]]
+
+
+def place_columns(places: Sequence[Place]) -> dict[str, list[object]]:
+    """Turn places into columns."""
+    columns = zip(*places, strict=True) if places else ([] for _ in PLACE)
+    return {name: list(values) for name, values in zip(PLACE, columns, strict=True)}
+
+
+def stretch(part: Part) -> Stretch:
+    """Lay the rows of a part in frames."""
+    events = place_columns([row.place for row in part.records])
+    events["kind"] = [row.kind for row in part.records]
+    events["fields"] = [row.fields for row in part.records]
+    rows = pl.DataFrame(events, schema=_without_source(EVENTS, PLACE, "kind", "fields"))
+    facts = place_columns([row.place for row in part.statements])
+    del facts["process"]
+    facts["key"] = [row.fact.key for row in part.statements]
+    facts["value"] = [row.fact.value for row in part.statements]
+    return Stretch(
+        events=pl.concat([rows, _stats(part, rows.schema)]),
+        facts=pl.DataFrame(facts, schema=_without_source(FACTS, PLACE[:-1], "key", "value")),
+        tallies=_tallies(part),
+        marks=part.marks,
+        first=part.first,
+        last=part.last,
+        lines=part.lines,
+        matched=part.matched,
+        ignored=part.ignored,
+        unknown=part.unknown,
+        damaged=part.damaged,
+        shapes=part.shapes,
+        damages=part.damages,
+    )
+
+
+def _stats(part: Part, schema: pl.Schema) -> pl.DataFrame:
+    names = ("offset", "stamp", "engine", "process", "fields")
+    columns = zip(*part.stats, strict=True) if part.stats else ([] for _ in names)
+    frame = pl.DataFrame(
+        {name: list(values) for name, values in zip(names, columns, strict=True)},
+        schema={name: schema[name] for name in names},
+    )
+    return frame.with_columns(
+        clock=pl.lit("yearless"),
+        outer=pl.lit(None, pl.Float64()),
+        instance=pl.lit(None, pl.String()),
+        kind=pl.lit("stats_periodic"),
+    ).select(list(schema))
+
+
+def _without_source(
+    schema: dict[str, pl.DataType], names: Sequence[str], *more: str
+) -> dict[str, pl.DataType]:
+    return {name: schema[name] for name in (*names, *more)}
+
+
+def _tallies(part: Part) -> pl.DataFrame:
+    single = pl.DataFrame(part.tallies, schema=TALLIES, orient="row")
+    if not part.counted:
+        return single
+    columns = Counted(*(np.concatenate(arrays) for arrays in zip(*part.counted, strict=True)))
+    codes = pl.Series(columns.codes)
+    known = {int(code): label_of(int(code)) for code in np.unique(columns.codes)}
+    counted = pl.DataFrame(
+        {
+            "offset": pl.Series(columns.offsets).cast(pl.UInt64),
+            "clock": pl.Series(columns.clocks).replace_strict(
+                dict(enumerate(CLOCKS)), return_dtype=pl.String
+            ),
+            "stamp": pl.Series(columns.stamps).fill_nan(None),
+            "outer": pl.Series([None] * len(codes), dtype=pl.Float64),
+            "instance": pl.Series([None] * len(codes), dtype=pl.String),
+            "label": codes.replace_strict(
+                {code: label for code, (label, _) in known.items()}, return_dtype=pl.String
+            ),
+            "detail": codes.replace_strict(
+                {code: detail for code, (_, detail) in known.items()}, return_dtype=pl.String
+            ),
+            "lines": pl.Series(columns.lines).cast(pl.UInt64),
+        },
+        schema=TALLIES,
+    )
+    return pl.concat([single, counted])
