@@ -2,6 +2,7 @@
 
 from forensics.timeline import EngineTimeline
 from rules.engine.engine_crash import EngineCrash
+from rules.engine.engine_stall import EngineStall
 from rules.interface import Case, Opinion, Rule
 from rules.kv_capacity.capacity_queueing import CapacityQueueing
 from rules.kv_capacity.long_context_hog import LongContextHog
@@ -12,8 +13,15 @@ from rules.prefix_cache.cold_cache import ColdCache
 from rules.prefix_cache.counting_artifact import CountingArtifact
 from rules.prefix_cache.diversity_loss import DiversityLoss
 from rules.prefix_cache.eviction_pressure import EvictionPressure
+from rules.prefix_cache.low_reuse import LowReuse
 from rules.prefix_cache.preemption_cliff import PreemptionCliff
+from rules.prefix_cache.stuck_cache import StuckCache
+from rules.prefix_cache.sub_block_prefix import SubBlockPrefix
 from rules.scheduling.client_aborts import ClientAborts
+from rules.scheduling.compute_plateau import ComputePlateau
+from rules.scheduling.overload_shedding import OverloadShedding
+from rules.scheduling.prefill_bound import PrefillBound
+from rules.scheduling.replica_imbalance import ReplicaImbalance
 from rules.scheduling.seat_limit import SeatLimit
 
 __all__ = ["RULES", "Case", "Opinion", "Rule", "missing_for"]
@@ -24,13 +32,21 @@ RULES: tuple[Rule, ...] = (
     DiversityLoss(),
     ColdCache(),
     CachingDisabled(),
+    SubBlockPrefix(),
     CountingArtifact(),
+    LowReuse(),
+    StuckCache(),
     CapacityQueueing(),
     PreemptionThrash(),
     LongContextHog(),
     PoolTooSmall(),
     SeatLimit(),
+    ComputePlateau(),
+    PrefillBound(),
+    ReplicaImbalance(),
+    OverloadShedding(),
     ClientAborts(),
+    EngineStall(),
     EngineCrash(),
 )
 
