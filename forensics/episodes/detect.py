@@ -99,8 +99,10 @@ def _falls(
                 bottom += 1
             else:
                 break
-        # A small step before the large one is an event of its own, not the onset of the large one.
-        if base.mean - low.mean < _PART_OF_STEP * (base.mean - pieces[bottom].mean):
+        # A small step before the large one is an event of its own, not the onset of the large one,
+        # if it lasts; a short one is the beginning of a ramp.
+        lasting = low.last - low.first >= _ONE_CHANGE_POINTS
+        if lasting and base.mean - low.mean < _PART_OF_STEP * (base.mean - pieces[bottom].mean):
             bottom = index + 1
         end_piece = bottom
         recovered = False
