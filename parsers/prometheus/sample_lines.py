@@ -18,6 +18,11 @@ Mask = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
 _NEWLINE, _RETURN, _SPACE, _BRACE, _HASH = (ord(char) for char in "\n\r }#")
+_WORD_BYTES = 8
+_SEVEN_BYTES = np.uint64((1 << 56) - 1)
+_DESCRIPTIONS = np.array(
+    [int.from_bytes(word, "little") for word in (b"# HELP ", b"# TYPE ", b"# UNIT ")], np.uint64
+)
 _PARTS = 6  # of a line: name, gap, value, gap, timestamp, gap up to the next sample line
 
 
@@ -55,10 +60,13 @@ def cut(block: bytes) -> SampleLines:
     starts = np.concatenate([np.zeros(1, np.int64), newlines[:-1] + 1])
     ends = newlines - ((newlines > starts) & (text[newlines - 1] == _RETURN))
     first = text[starts]
-    silent = (ends == starts) | ((first == _HASH) & _is_description(text, starts))
-    lines = np.flatnonzero(~silent & (first != _HASH))
-    bounds, plain = _bounds(text, starts[lines], ends[lines])
-    lines, bounds = lines[plain], bounds[plain]
+    comment = first == _HASH
+    silent = ends == starts
+    silent[comment] |= _is_description(block, starts[comment])
+    lines = np.flatnonzero(~silent & ~comment)
+    bounds, plain = _bounds(block, text, starts[lines], ends[lines])
+    if not plain.all():
+        lines, bounds = lines[plain], bounds[plain]
     names, name, value, stamp = _columns(block, bounds)
     stamped = bounds[:, 4] > bounds[:, 3]
     good = value.is_not_null().to_numpy() & (stamp.is_not_null().to_numpy() | ~stamped)
@@ -77,18 +85,15 @@ def cut(block: bytes) -> SampleLines:
     )
 
 
-def _is_description(text: Bytes, starts: Indices) -> Mask:
+def _is_description(block: bytes, starts: Indices) -> Mask:
     """Tell which lines start like ``# HELP``, ``# TYPE`` or ``# UNIT``."""
-    found = np.zeros(len(starts), np.bool_)
-    inside = starts + 6 < len(text)
-    at = starts[inside]
-    word = np.stack([text[at + offset] for offset in range(7)])
-    for name in (b"# HELP ", b"# TYPE ", b"# UNIT "):
-        found[inside] |= (word == np.frombuffer(name, np.uint8)[:, None]).all(axis=0)
-    return found
+    padded = block + bytes(_WORD_BYTES)
+    # A view of eight bytes from every place on, so that one look compares a whole word.
+    words = np.ndarray(len(block), "<u8", padded, strides=(1,))[starts] & _SEVEN_BYTES
+    return np.isin(words, _DESCRIPTIONS)
 
 
-def _bounds(text: Bytes, starts: Indices, ends: Indices) -> tuple[Indices, Mask]:
+def _bounds(block: bytes, text: Bytes, starts: Indices, ends: Indices) -> tuple[Indices, Mask]:
     """Find the parts of sample lines by their last one or two spaces.
 
     Returns:
@@ -105,8 +110,8 @@ def _bounds(text: Bytes, starts: Indices, ends: Indices) -> tuple[Indices, Mask]
     name_end = np.where(stamped, before, last)
     value_end = np.where(stamped, last, ends)
     stamp_start = np.where(stamped, last + 1, ends)
-    foreign = np.flatnonzero(text >= 128)  # no ASCII: not a number, and maybe no UTF-8 either
-    if len(foreign):
+    if not block.isascii():  # what is no ASCII is no number, and maybe no UTF-8 either
+        foreign = np.flatnonzero(text >= 128)
         plain &= np.searchsorted(foreign, name_end) == np.searchsorted(foreign, ends)
     return np.stack([starts, name_end, name_end + 1, value_end, stamp_start, ends], axis=1), plain
 

@@ -1,6 +1,9 @@
 """Reads the sample lines of a source: plain ones in bulk, the others one by one."""
 
 import re
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -19,10 +22,23 @@ from parsers.prometheus.sample_lines import Indices, SampleLines, cut
 from parsers.prometheus.scrape_time import time_in
 from parsers.prometheus.scrapes import Scrapes
 
+_WORKERS = 2
+"""Threads that cut blocks; more would only hold more text in memory."""
+
 _UNREADABLE = -2
 """Key of a text in the place of a name that is no name."""
 
 _NAME = re.compile(r"\s*([a-zA-Z_:][a-zA-Z0-9_:]*)(\s*\{)?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Ahead:
+    """A block that is being cut: its text, where it starts and ends, and its lines to come."""
+
+    block: bytes
+    base: int
+    end: int
+    lines: Future[SampleLines]
 
 
 class SampleReader:
@@ -43,11 +59,19 @@ class SampleReader:
     def read(self, progress: Progress) -> None:
         """Read the whole source."""
         rows, source = self.rows, self.rows.source
-        with source.open() as stream:
+        with source.open() as stream, ThreadPoolExecutor(_WORKERS) as pool:
+            # Blocks are cut ahead in threads (numpy and polars let others run) and taken in order.
+            ahead: deque[_Ahead] = deque()
             for block, base, end in line_blocks(stream, rows.damage):
-                rows.bytes = end
-                self._block(block, base)
-                progress(source.path, rows.bytes, source.size or 0)
+                if not block:
+                    rows.lines += 1
+                    rows.bytes = end
+                    continue
+                ahead.append(_Ahead(block, base, end, pool.submit(cut, block)))
+                if len(ahead) > _WORKERS:
+                    self._take(ahead.popleft(), progress)
+            while ahead:
+                self._take(ahead.popleft(), progress)
 
     def finish(self, format_name: str) -> Parsed:
         """Give the samples without a timestamp the time of their scrape, and close the tables."""
@@ -69,10 +93,16 @@ class SampleReader:
             rows.add_points(keys.astype(np.uint32), stamps, values)
         return rows.finish(format_name)
 
-    def _block(self, block: bytes, base: int) -> None:
-        """Read one block of whole lines."""
+    def _take(self, ahead: _Ahead, progress: Progress) -> None:
+        """Take the lines of the next block."""
         rows = self.rows
-        found = cut(block)
+        rows.bytes = max(rows.bytes, ahead.end)
+        self._block(ahead.block, ahead.base, ahead.lines.result())
+        progress(rows.source.path, ahead.end, rows.source.size or 0)
+
+    def _block(self, block: bytes, base: int, found: SampleLines) -> None:
+        """Read one block of whole lines, already cut."""
+        rows = self.rows
         keys = self._keys_of(found, base)[found.name]
         readable = keys != _UNREADABLE
         singly = np.union1d(found.odd, found.lines[~readable])
@@ -95,24 +125,27 @@ class SampleReader:
 
     def _keys_of(self, found: SampleLines, base: int) -> Indices:
         """Return the key of each distinct name of a block."""
-        first = np.full(len(found.names), -1)
-        first[found.name[::-1]] = np.arange(len(found.name))[::-1]
-        keys = np.full(len(found.names), _UNREADABLE)
-        for index, row in enumerate(first.tolist()):
-            if row < 0:
-                continue  # all lines with this name are read singly
-            name = found.names[index]
-            key = self._keys.get(name)
-            if key is None:
-                labels = read_name(name.decode("utf-8", "replace"))
-                if labels is None or labels[1] != len(name.decode("utf-8", "replace")):
-                    key = _UNREADABLE
-                else:
+        keys = [self._keys.get(name) for name in found.names]
+        if None in keys:
+            first = np.full(len(found.names), -1)
+            first[found.name[::-1]] = np.arange(len(found.name))[::-1]
+            for index, row in enumerate(first.tolist()):
+                # A name without a row is only in lines that are read singly.
+                if keys[index] is None and row >= 0:
                     offset = base + int(found.starts[found.lines[row]])
-                    key = self.rows.key(series_name(labels[0]), offset)
-                self._keys[name] = key
-            keys[index] = key
-        return keys
+                    keys[index] = self._new_key(found.names[index], offset)
+        return np.array([_UNREADABLE if key is None else key for key in keys], np.int64)
+
+    def _new_key(self, name: bytes, offset: int) -> int:
+        """Return the key of a name that was not seen before."""
+        text = name.decode("utf-8", "replace")
+        labels = read_name(text)
+        if labels is None or labels[1] != len(text):
+            key = _UNREADABLE
+        else:
+            key = self.rows.key(series_name(labels[0]), offset)
+        self._keys[name] = key
+        return key
 
     def _single_lines(
         self, block: bytes, base: int, found: SampleLines, lines: Indices

@@ -61,27 +61,30 @@ class Scrapes:
 
 def _starts(names: Names, borders: list[int]) -> Names:
     """Return the row of the first sample of each scrape."""
-    order = np.argsort(names, kind="stable")
-    same = names[order[1:]] == names[order[:-1]]
-    previous = np.full(len(names), -1)
-    previous[order[1:][same]] = order[:-1][same]
     fixed = sorted({0, *(at for at in borders if at < len(names))})
     starts = []
     for start, stop in itertools.pairwise([*fixed, len(names)]):
         while start < stop:
             starts.append(start)
-            start = _next_repeat(previous, start, stop)
+            start = _next_repeat(names, start, stop)
     return np.array(starts)
 
 
-def _next_repeat(previous: Names, start: int, stop: int) -> int:
+def _next_repeat(names: Names, start: int, stop: int) -> int:
     """Return the first row behind `start` whose series was seen since `start`."""
+    again = stop
     for left in range(start + 1, stop, _WINDOW):
-        seen = previous[left : min(left + _WINDOW, stop)] >= start
-        hit = int(seen.argmax())
-        if seen[hit]:
-            return left + hit
-    return stop
+        same = names[left : min(left + _WINDOW, stop)] == names[start]
+        hit = int(same.argmax())
+        if same[hit]:
+            again = left + hit
+            break
+    scrape = names[start:again]
+    if np.bincount(scrape).max() > 1:  # another series comes again before the first one does
+        order = np.argsort(scrape, kind="stable")
+        repeats = order[1:][scrape[order[1:]] == scrape[order[:-1]]]
+        return start + int(repeats.min())
+    return again
 
 
 def _fill(times: list[float | None], known: list[int]) -> None:

@@ -37,6 +37,7 @@ class VictoriaJson:
         with source.open() as stream:
             for block, base, end in line_blocks(stream, rows.damage):
                 offset = base
+                rows.lines += not block
                 for line in block.splitlines(keepends=True):
                     _add_line(rows, line.strip(), offset)
                     offset += len(line)

@@ -156,5 +156,5 @@ def test_a_line_without_an_end_is_damage(read, monkeypatch):
     text = f"{RUNNING} 5 1795973250000\n" + "x" * 2000 + f"\n{RUNNING} 6 1795973251000\n"
     parsed = read(text, format="prometheus-text")
     assert parsed.samples["value"].to_list() == [5.0, 6.0]
-    assert parsed.coverage.damaged == 1
+    assert (parsed.coverage.lines, parsed.coverage.matched, parsed.coverage.damaged) == (3, 2, 1)
     assert parsed.coverage.bytes == len(text)
