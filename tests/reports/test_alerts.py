@@ -1,0 +1,167 @@
+"""The rules in promtool: they parse, fire on the recording they are for, and are silent else."""
+
+import gzip
+import json
+import shutil
+import subprocess
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import yaml
+
+from forensics.catalog.metrics_catalog import Exposure, sample
+from forensics.catalog.versions import version
+from forensics.errors import InputError
+from forensics.reports import alerts, dashboard, promql, tuning
+
+RECORDINGS = Path(__file__).with_name("recordings")
+PROMTOOL = shutil.which("promtool")
+needs_promtool = pytest.mark.skipif(
+    PROMTOOL is None, reason="promtool is not installed (Debian: prometheus)"
+)
+
+
+def promtool(*arguments):
+    return subprocess.run([PROMTOOL, *arguments], capture_output=True, text=True, check=False)
+
+
+def played(recording, rules, fired, folder):
+    """Play a recording to the rules; `fired` are the alerts that must have fired by its end."""
+    with gzip.open(RECORDINGS / f"{recording}.json.gz", "rt") as file:
+        series = json.load(file)["data"]["result"]
+    first = min(float(one["values"][0][0]) for one in series)
+    last = max(float(one["values"][-1][0]) for one in series)
+    step = 2.0
+    inputs = []
+    for one in series:
+        labels = {name: value for name, value in one["metric"].items() if name != "__name__"}
+        at = {round((float(t) - first) / step): v for t, v in one["values"]}
+        inner = ",".join(f'{name}="{value}"' for name, value in sorted(labels.items()))
+        points = " ".join(at.get(n, "_") for n in range(round((last - first) / step) + 1))
+        inputs.append({"series": f"{one['metric']['__name__']}{{{inner}}}", "values": points})
+    asked = {
+        "expr": 'count by (alertname) (max_over_time(ALERTS{alertstate="firing"}[2h]))',
+        "eval_time": f"{round(last - first)}s",
+        "exp_samples": [
+            {"labels": f'{{alertname="{name}"}}', "value": 1} for name in sorted(fired)
+        ],
+    }
+    (folder / "rules.yml").write_text(rules, encoding="utf-8")
+    test = {
+        "rule_files": ["rules.yml"],
+        "evaluation_interval": "2s",
+        "tests": [{"interval": "2s", "input_series": inputs, "promql_expr_test": [asked]}],
+    }
+    (folder / "test.yml").write_text(yaml.safe_dump(test), encoding="utf-8")
+    return promtool("test", "rules", str(folder / "test.yml"))
+
+
+@needs_promtool
+@pytest.mark.prometheus
+@pytest.mark.parametrize("lang", ["en", "ko"])
+def test_rules_parse(analysis, healthy, tmp_path, lang):
+    for name, one in (("incident", analysis), ("healthy", healthy)):
+        path = tmp_path / f"{name}.yml"
+        path.write_text(alerts.render(one, lang), encoding="utf-8")
+        done = promtool("check", "rules", str(path))
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_promtool
+@pytest.mark.prometheus
+def test_rules_fire_on_the_incident(analysis, tmp_path):
+    fired = {"VllmPreemption", "VllmHitRateLow", "VllmFirstTokenSlow", "VllmPoolFull"}
+    done = played("b-preemption-cliff-v032", alerts.render(analysis), fired, tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@needs_promtool
+@pytest.mark.prometheus
+def test_rules_are_silent_on_the_healthy_recording(analysis, tmp_path):
+    done = played("a-healthy-v032", alerts.render(analysis), set(), tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_rule_names_the_causes_it_stands_for(analysis):
+    made = {rule.name: rule.causes for rule in alerts.rules(analysis)}
+    assert "preemption-cliff" in made["VllmPreemption"]
+    assert "eviction-pressure" in made["VllmHitRateLow"]
+
+
+def test_levels_lie_between_before_and_after(analysis):
+    levels = tuning.tuning(analysis)
+    assert levels.hit_rate == tuning.Level(0.797, 0.658)
+    assert levels.ttft_s.usual == pytest.approx(0.036, abs=0.003)
+    assert levels.ttft_s.line == pytest.approx((levels.ttft_s.usual * 4.4) ** 0.5, rel=0.01)
+    assert (levels.step_s, levels.window_s, levels.hold_s) == (2.0, 16.0, 6.0)
+    assert (levels.limit, levels.seats, levels.pool_tokens) == (72, 128, 27520)
+
+
+@pytest.mark.parametrize(
+    "release", ["0.6.6", "0.8.5", "0.9.0", "0.9.2", "0.11.2", "0.16.0", "0.33.0"]
+)
+@pytest.mark.parametrize("generation", ["V0", "V1"])
+def test_every_name_is_exposed_by_that_release(release, generation):
+    release = version(release)
+    if generation == "V0" and release > version("0.10.2"):
+        pytest.skip("V0 is gone")
+    if generation == "V1" and release < version("0.7.0"):
+        pytest.skip("V1 is not there yet")
+    ask = promql.queries(release, generation, 120.0)
+    texts = [
+        getattr(ask, name)
+        for name in ask.__dataclass_fields__
+        if name not in ("release", "generation", "window")
+    ]
+    for text in filter(None, [*texts, ask.residence(1000)]):
+        for name in set(promql_names(text)):
+            found = sample(name)
+            assert found is not None, name
+            assert found.family.exposure(release, generation) is Exposure.VISIBLE, name
+
+
+def promql_names(text):
+    import re
+
+    return re.findall(r"vllm:\w+", text)
+
+
+@pytest.mark.parametrize(
+    ("release", "generation", "expected"),
+    [
+        ("0.8.5", "V1", "rate(vllm:gpu_prefix_cache_hits_total[2m])"),
+        ("0.11.2", "V1", "rate(vllm:prefix_cache_hits_total[2m])"),
+        ("0.32.0", "V1", 'rate(vllm:prompt_tokens_by_source_total{source="local_compute"}[2m])'),
+    ],
+)
+def test_hit_rate_in_the_names_of_the_release(release, generation, expected):
+    assert expected in promql.queries(version(release), generation, 120.0).hit_rate
+
+
+def test_v0_has_no_hit_counters():
+    assert promql.queries(version("0.8.5"), "V0", 120.0).hit_rate is None
+
+
+def test_without_a_timeline_there_is_nothing_to_tune(analysis):
+    with pytest.raises(InputError, match="no timeline"):
+        alerts.render(replace(analysis, tracks=()))
+
+
+@pytest.mark.parametrize("lang", ["en", "ko"])
+def test_dashboard_shows_the_same_signals(analysis, lang):
+    board = json.loads(dashboard.render(analysis, lang))
+    assert board["schemaVersion"] == 39
+    assert len(board["panels"]) == 7
+    hit = board["panels"][0]
+    assert hit["fieldConfig"]["defaults"]["thresholds"]["steps"][1]["value"] == 0.658
+    places = [(p["gridPos"]["x"], p["gridPos"]["y"]) for p in board["panels"]]
+    assert len(set(places)) == len(places)
+
+
+def test_dashboard_queries_parse(analysis):
+    import promql_parser
+
+    for panel in json.loads(dashboard.render(analysis))["panels"]:
+        for target in panel["targets"]:
+            promql_parser.parse(target["expr"])
