@@ -7,18 +7,20 @@ Why it matters
     The GPU is at its limit. A larger batch, or more pool, buys nothing but latency.
 
 Evidence it needs
-    Running requests and generated tokens over a span in which concurrency varied; inter-token
-    latency makes it firm.
+    Running requests and generated tokens over a span in which concurrency varied, and the latency
+    of the requests: between tokens, else of decoding, else end to end.
 
 How it decides
     Points at high concurrency (0.8 of its 95th percentile or more) are compared with points at
     about half of it. Throughput grew by less than a tenth, surely by less than a fifth (95 %
-    interval), while concurrency grew at least 1.5-fold, and prompts, answers and hit rate are the
-    same in both. A linear roofline says the same: at ``9 x B_half`` 90 % of the plateau is reached.
+    interval), while concurrency grew at least 1.5-fold, inter-token latency grew with it, and
+    prompts, answers and hit rate are the same in both. A linear roofline says the same: at
+    ``9 x B_half`` 90 % of the plateau is reached.
 
 When it is silent
-    Concurrency hardly varied, the pool was nearly full, throughput still grows, or the traffic at
-    high concurrency is another one.
+    Concurrency hardly varied, the pool was nearly full, throughput still grows, tokens did not come
+    more slowly (a snapshot of running varies by itself), or the traffic at high concurrency is
+    another one.
 
 False positives
     A GPU slowed down by heat or by a neighbour while load rose.
@@ -43,6 +45,7 @@ from rules.actions import admission_limit, lower_batch
 from rules.exhibits import compare
 from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
 
+_SLOWED = ("itl_s", "decode_s", "e2e_s")
 _SAME = ("prompt_len", "output_len", "hit_rate")
 
 
@@ -60,7 +63,8 @@ class ComputePlateauParams(Params):
         room: usage that leaves the pool out of it, ratio.
         same: relative difference up to which lengths count as equal (guess).
         same_rate: hit-rate points; 0.05 is the noise limit of diagnosis.md.
-        latency_share: inter-token latency grew by at least this share of what concurrency did.
+        latency_share: latency grew by at least this share of what concurrency did
+            (by Little's law it grows by all of it where throughput is flat).
     """
 
     least_running: float = 8.0
@@ -81,7 +85,7 @@ class ComputePlateau:
     name = "compute-plateau"
     title = "Throughput is flat against concurrency, only latency grows"
     severity = Severity.WARNING
-    needs = ("running", "generation_tps", "kv_usage")
+    needs = ("running", "generation_tps", "kv_usage", "itl_s|decode_s|e2e_s")
     scope = "window"
 
     def __init__(self, params: ComputePlateauParams | None = None) -> None:
@@ -113,19 +117,23 @@ class ComputePlateau:
             or ratio < self.params.least_ratio
         ):
             return None
-        slower = _ratio(half, high, "itl_s")
-        firm = slower is not None and slower - 1.0 >= self.params.latency_share * (ratio - 1.0)
+        # A snapshot of running varies around a steady load; only real concurrency slows requests.
+        measure = next((name for name in _SLOWED if _ratio(half, high, name) is not None), None)
+        slower = _ratio(half, high, measure) if measure is not None else None
+        if measure is None or slower is None:
+            return None
+        if slower - 1.0 < self.params.latency_share * (ratio - 1.0):
+            return None
         first = high["time"][0]
         shown = [
             self._shown(case, half, high, "running", "requests", first),
             self._shown(case, half, high, "generation_tps", "tokens/s", first),
         ]
-        if slower is not None:
-            shown.append(self._shown(case, half, high, "itl_s", "s", first))
+        shown.append(self._shown(case, half, high, measure, "s", first))
         return Opinion(
             rule_id=self.id,
             cause=self.name,
-            weight=0.85 if firm else 0.5,
+            weight=0.85,
             severity=self.severity,
             summary=Message(
                 "SCH302.summary",
@@ -146,7 +154,6 @@ class ComputePlateau:
                 admission_limit(case, 2),
                 Action(Message("SCH302.replicas"), Message("SCH302.replicas_effect"), None, 3),
             ),
-            missing=() if slower is not None else ("itl_s",),
         )  # fmt: skip
 
     def _same(self, half: pl.DataFrame, high: pl.DataFrame) -> bool:
