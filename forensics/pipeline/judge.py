@@ -16,6 +16,9 @@ from rules import RULES, Case, missing_for
 # A fall that only the raw counters show must not lie within a fall that the requests had.
 _SAME_FALL_S = 60.0
 _ENOUGH_POINTS = 8
+# A pool this full in this many points may have preempted; two points are a passing peak (guess).
+_FULL = 0.95
+_FULL_POINTS = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +132,10 @@ def _missing(timeline: EngineTimeline) -> tuple[str, ...]:
     grid = timeline.grid
     if grid.height < _ENOUGH_POINTS:
         return ("enough samples or stats lines (at least eight)",)
+    uncounted = not (timeline.has("preemptions") or timeline.has("preemption_lower_bound"))
+    full = int((grid["kv_usage"] >= _FULL).sum())
+    if uncounted and full >= _FULL_POINTS and timeline.diary.epochs[-1].generation != "V0":
+        return ("a preemption count (the pool was full, and V1 logs print no preemption)",)
     if timeline.has("hit_rate"):
         return ()
     if timeline.has("queries") and float(grid["queries"].sum()) == 0.0:

@@ -15,7 +15,7 @@ from forensics.timeline.grid import (
     histograms_from_tracks,
 )
 from forensics.timeline.logs import columns_from_log, counted_lines
-from forensics.timeline.marks import marks_of
+from forensics.timeline.marks import in_order, marks_of
 from forensics.timeline.recordings import read_tracks
 from forensics.timeline.records import SIGNALS, EngineTimeline, Histogram, Mark, Origin
 
@@ -63,7 +63,7 @@ def build_engine(
             for name, origin in sorted((main.origins if main else {}).items())
             if name in SIGNALS
         },
-        marks=tuple(sorted(marks, key=lambda mark: (mark.time, mark.kind, mark.text))),
+        marks=in_order(marks),
         diary=diary,
         histograms=histograms,
         seen_until=_last_stamp(events),

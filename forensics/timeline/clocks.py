@@ -12,6 +12,7 @@ import polars as pl
 
 from forensics.diary.engines import EngineKey, EngineMap
 from forensics.evidence import Evidence
+from forensics.timeline.anchors import anchor
 from forensics.timeline.calendar import (
     date_stamps,
     name_offset,
@@ -60,8 +61,13 @@ def settle(
         ].null_count() == mine.height:
             utc[mine["row"].to_numpy()] = mine["stamp"].to_numpy()
             continue
-        reference = _reference(evidence, engines, stream)
-        times, note = _settle_stream(mine, members[0], reference, tz, _mtime(members, mtimes))
+        other = _Other(
+            _reference(evidence, engines, stream),
+            evidence,
+            _series_of(evidence, engines, stream),
+            _mtime(members, mtimes),
+        )
+        times, note = _settle_stream(mine, members[0], other, tz)
         utc[mine["row"].to_numpy()] = times
         notes.append(note)
     count = evidence.events.height
@@ -73,6 +79,21 @@ def settle(
         ),
         tuple(notes),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Other:
+    """What the other side of a log knows: the metrics of its engines, and the file's own age."""
+
+    reported: dict[str, Reported]
+    evidence: Evidence
+    series: pl.DataFrame
+    mtime: float | None
+
+
+def _series_of(evidence: Evidence, engines: EngineMap, stream: str) -> pl.DataFrame:
+    mine = [engines.of_series(evidence, key) for key in engines.keys if stream in key.streams]
+    return pl.concat(mine).unique() if mine else evidence.series.clear()
 
 
 def _number_rows(evidence: Evidence) -> pl.DataFrame:
@@ -148,9 +169,8 @@ def _unreset(signal: str, values: np.ndarray) -> np.ndarray:
 def _settle_stream(
     rows: pl.DataFrame,
     source: int,
-    reference: dict[str, Reported],
+    other: _Other,
     tz: str | None,
-    mtime: float | None,
 ) -> tuple[np.ndarray, ClockNote]:
     stamps = rows["stamp"].to_numpy()
     outer = rows["outer"].to_numpy()
@@ -158,7 +178,7 @@ def _settle_stream(
     clock_is_utc = (rows["clock"] == "utc").to_numpy()
     wrapped = ~np.isnan(outer)
     known = ~np.isnan(stamps) & ~clock_is_utc
-    target = _target(outer, reference, mtime)
+    target = _target(outer, other)
     first = stamps[known][0] if known.any() else np.nan
     year = year_nearest(float(first), target) if yearless and known.any() and target else None
     local = stamps.copy()
@@ -181,18 +201,16 @@ def _settle_stream(
             source, float(np.nanmedian(offsets)), tz, year, "exact", "zone given by the operator"
         )
         return np.where(known, local - offsets, stamps), note
-    return _settle_by_match(rows, local, known, stamps, source, reference, year)
+    return _settle_by_match(rows, local, known, stamps, source, other, year)
 
 
-def _target(
-    outer: np.ndarray, reference: dict[str, Reported], mtime: float | None
-) -> float | None:
+def _target(outer: np.ndarray, other: _Other) -> float | None:
     """Give a UTC time near the log: the wrapper's, the metrics', or the file's modification."""
     if not np.isnan(outer).all():
         return float(np.nanmin(outer))
-    if reference:
-        return min(float(reported.times[0]) for reported in reference.values())
-    return mtime
+    if other.reported:
+        return min(float(reported.times[0]) for reported in other.reported.values())
+    return other.mtime
 
 
 def _wrapper_offset(local: np.ndarray, outer: np.ndarray) -> float:
@@ -208,7 +226,7 @@ def _settle_by_match(
     known: np.ndarray,
     stamps: np.ndarray,
     source: int,
-    reference: dict[str, Reported],
+    other: _Other,
     year: int | None,
 ) -> tuple[np.ndarray, ClockNote]:
     dated = rows.with_columns(pl.Series("stamp", local, dtype=pl.Float64).fill_nan(None))
@@ -216,7 +234,7 @@ def _settle_by_match(
     offsets = np.zeros(local.shape)
     found: list[Match] = []
     for piece in pieces:
-        best = _match_piece(dated[piece], reference, found[-1].offset_s if found else None)
+        best = _match_piece(dated[piece], other.reported, found[-1].offset_s if found else None)
         found.append(best)
         offsets[piece] = best.offset_s or 0.0
     good = [item for item in found if item.offset_s is not None]
@@ -231,8 +249,17 @@ def _settle_by_match(
             how += "; clock change within the log to " + ", ".join(map(name_offset, others))
         note = ClockNote(source, first, name_offset(first), year, "matched", how)
         return np.where(known, local - offsets, stamps), note
-    reason = found[0].reason if reference else "there are no metrics to compare with"
-    quality = "undetermined" if reference else "assumed"
+    held = anchor(other.evidence, other.series, dated) if other.series.height else None
+    reason = found[0].reason if other.reported else "there are no metrics to compare with"
+    if held is not None and held.exact:
+        how = f"{reason}; but log and metrics agree on {held.starts} start of the server"
+        note = ClockNote(source, held.offset_s, name_offset(held.offset_s), year, "matched", how)
+        return np.where(known, local - held.offset_s, stamps), note
+    if held is not None:
+        how = f"{reason}; the server's start fits {name_offset(held.offset_s)}, to the quarter hour"
+        note = ClockNote(source, held.offset_s, name_offset(held.offset_s), year, "assumed", how)
+        return np.where(known, local - held.offset_s, stamps), note
+    quality = "undetermined" if other.reported else "assumed"
     how = f"read as UTC: {reason}; give --tz when the server's zone is known"
     return np.where(known, local, stamps), ClockNote(source, None, None, year, quality, how)
 
@@ -250,7 +277,7 @@ def _pieces(local: np.ndarray, known: np.ndarray) -> list[np.ndarray]:
 def _match_piece(
     rows: pl.DataFrame, reference: dict[str, Reported], near: float | None
 ) -> Match:
-    best = Match(None, 0, np.inf, "there are no metrics to compare with")
+    best = Match(None, 0, 0.0, "there are no metrics to compare with")
     for rank, reported in sorted(reference.items()):
         mine = rows.filter((pl.col("engine") == rank) | pl.col("engine").is_null())
         log = reported_by_log(mine.filter(pl.col("kind") != ""))
@@ -258,7 +285,7 @@ def _match_piece(
         if found.offset_s is None and near is not None:
             found = match(log, reported, near)
         better = found.offset_s is not None and (
-            best.offset_s is None or found.mismatch < best.mismatch
+            best.offset_s is None or found.evidence > best.evidence
         )
         if better or (best.offset_s is None and found.offset_s is None):
             best = found

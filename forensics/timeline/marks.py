@@ -1,5 +1,7 @@
 """Single events of one engine → marks on the timeline: starts, resets, errors, changes."""
 
+from collections.abc import Iterable
+
 import polars as pl
 
 from forensics.diary import EngineDiary, Epoch
@@ -30,6 +32,7 @@ _LINES: dict[str, tuple[str, str]] = {
 }
 # Failures of a reset, and lines of a kind repeated beyond this, are not marked one by one.
 _MOST_PER_KIND = 200
+_SAME_STOP_S = 30.0
 
 
 def marks_of(events: pl.DataFrame, diary: EngineDiary) -> tuple[Mark, ...]:
@@ -42,10 +45,15 @@ def marks_of(events: pl.DataFrame, diary: EngineDiary) -> tuple[Mark, ...]:
     marks: list[Mark] = []
     known = events.filter(pl.col("kind").is_in(list(_LINES)) & pl.col("stamp").is_not_null())
     seen: dict[str, int] = {}
-    for stamp, source, offset, kind in known.select("stamp", "source", "offset", "kind").iter_rows():
+    last: dict[str, float] = {}
+    rows = known.select("stamp", "source", "offset", "kind").sort("stamp", "source", "offset")
+    for stamp, source, offset, kind in rows.iter_rows():
+        what, text = _LINES[kind]
         seen[kind] = seen.get(kind, 0) + 1
-        if seen[kind] <= _MOST_PER_KIND:
-            what, text = _LINES[kind]
+        # A stop prints a dozen lines at once: one mark; an error and what follows it stay apart.
+        repeated = what == "stop" and stamp - last.get(what, float("-inf")) < _SAME_STOP_S
+        last[what] = stamp
+        if seen[kind] <= _MOST_PER_KIND and not repeated:
             marks.append(Mark(stamp, what, text, Place(source, offset)))
     for index, epoch in enumerate(diary.epochs):
         if epoch.start is None:
@@ -55,7 +63,19 @@ def marks_of(events: pl.DataFrame, diary: EngineDiary) -> tuple[Mark, ...]:
         marks.append(Mark(epoch.start, kind, text, place))
         if index:
             marks += _changes(diary.epochs[index - 1], epoch)
-    return tuple(sorted(marks, key=lambda mark: (mark.time, mark.kind, mark.text)))
+    return in_order(marks)
+
+
+def in_order(marks: Iterable[Mark]) -> tuple[Mark, ...]:
+    """Sort marks by time, and within one second as they stand in the log: it prints no fractions."""
+    return tuple(sorted(marks, key=_order))
+
+
+def _order(mark: Mark) -> tuple[float, int, int, str, str]:
+    place = mark.place
+    if place is None or place.offset is None:
+        return (mark.time, -1, 0, mark.kind, mark.text)
+    return (mark.time, place.source, place.offset, mark.kind, mark.text)
 
 
 def _changes(before: Epoch, after: Epoch) -> list[Mark]:

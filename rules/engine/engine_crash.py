@@ -46,9 +46,12 @@ class EngineCrashParams(Params):
     Attributes:
         after_stop_s: deaths this long after a shutdown began belong to it; processes are killed
             after their time-out, seconds (observed: some seconds).
+        lives_on_s: stats or samples this long after a death mean that the engine came back (guess:
+            frozen stats lines kept coming for 9 s after a stop, observed.md 12).
     """
 
     after_stop_s: float = 120.0
+    lives_on_s: float = 60.0
 
 
 class EngineCrash:
@@ -66,15 +69,19 @@ class EngineCrash:
 
     def evaluate(self, case: Case) -> Opinion | None:
         """Look for a death that no shutdown explains."""
-        marks = case.timeline.marks
-        stops = [mark.time for mark in marks if mark.kind == "stop"]
-        deaths = [mark for mark in marks if mark.kind in _DEATH and not self._stopped(mark, stops)]
-        fatal = [mark for mark in deaths if mark.kind in ("engine_dead", "oom")]
+        deaths = self._unexplained(case.timeline.marks)
+        last_life = case.timeline.grid["time"].max()
+        alive_at = float(last_life) if isinstance(last_life, int | float) else None
+        fatal = [
+            mark
+            for mark in deaths
+            if mark.kind in ("engine_dead", "oom")
+            or (mark.text == "fatal error" and self._ended(mark, case.timeline.marks, alive_at))
+        ]
         if not fatal:
             return None
         first = fatal[0]
-        last_life = case.timeline.grid["time"].max()
-        lives_on = isinstance(last_life, int | float) and last_life > first.time + 60.0
+        lives_on = alive_at is not None and alive_at > first.time + self.params.lives_on_s
         seen_alive = case.timeline.grid.height > 0
         shown = tuple(
             Exhibit(mark.kind, None, mark.text, "event", mark.place) for mark in deaths[:4]
@@ -93,5 +100,21 @@ class EngineCrash:
             actions=(Action(Message("ENG502.read"), Message("ENG502.read_effect"), None),),
         )
 
-    def _stopped(self, mark: Mark, stops: list[float]) -> bool:
-        return any(-5.0 <= mark.time - stop <= self.params.after_stop_s for stop in stops)
+    def _unexplained(self, marks: tuple[Mark, ...]) -> list[Mark]:
+        """Give the deaths that no shutdown precedes; marks come in the order of the log."""
+        found: list[Mark] = []
+        stopped = float("-inf")
+        for mark in marks:
+            if mark.kind == "stop":
+                stopped = max(stopped, mark.time)
+            elif mark.kind in _DEATH and mark.time - stopped > self.params.after_stop_s:
+                found.append(mark)
+        return found
+
+    def _ended(self, error: Mark, marks: tuple[Mark, ...], alive_at: float | None) -> bool:
+        """Tell whether the server went down with an error: a stop follows and no life after it."""
+        stops = any(
+            mark.kind == "stop" and 0 <= mark.time - error.time <= self.params.after_stop_s
+            for mark in marks
+        )
+        return stops and (alive_at is None or alive_at <= error.time)

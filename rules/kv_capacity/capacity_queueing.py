@@ -49,10 +49,13 @@ class CapacityQueueingParams(Params):
     Attributes:
         full: usage from which a pool admits nothing but the smallest prompts (guess; 0.95 is where
             the memory-model reference puts "close to full").
+        uncounted: weight where nothing counts preemptions; below what a verdict needs, since the
+            worse state looks the same there.
         least_s: shorter runs are bursts, seconds (guess: longer than one stats interval).
     """
 
     full: float = 0.95
+    uncounted: float = 0.45
     least_s: float = 15.0
 
 
@@ -98,7 +101,7 @@ class CapacityQueueing:
         return Opinion(
             rule_id=self.id,
             cause=self.name,
-            weight=(0.9 if counts else 0.55) * long_enough,
+            weight=(0.9 if counts else self.params.uncounted) * long_enough,
             severity=self.severity,
             summary=Message(
                 "KV201.summary",

@@ -44,7 +44,7 @@ from forensics.catalog.messages import Message
 from rules.actions import admission_limit, grow_pool, lower_batch
 from rules.exhaustion import Exhaustion, exhaustions
 from rules.exhibits import compare
-from rules.interface import Case, Opinion, Params, Severity
+from rules.interface import Case, Exhibit, Opinion, Params, Severity
 from rules.prefix_cache.regime import regime_strength
 
 
@@ -55,10 +55,15 @@ class PreemptionCliffParams(Params):
     Attributes:
         alone: weight when the regime is present but its own loss is hidden by an earlier cause;
             below what a verdict needs, so that it is reported and never leads (guess).
+        from_log: weight on stats lines alone: conservation is good evidence of preemption, and the
+            lagging rate weak evidence that hits went with it (guess).
+        stood: how much the printed rate may have fallen before the exhaustion (its noise, guess).
         least_loss: hit-rate points below the best level; 0.05 is the noise limit of diagnosis.md.
     """
 
     alone: float = 0.35
+    from_log: float = 0.62
+    stood: float = 0.03
     least_loss: float = 0.05
 
 
@@ -117,6 +122,8 @@ class PreemptionCliff:
     def _hidden(self, case: Case) -> Opinion | None:
         """Report the regime by itself: hits were already low when it began."""
         regimes = [item for item in exhaustions(case.timeline) if _preempting(item)]
+        if regimes and not case.timeline.has("hit_rate"):
+            return self._from_log(case, regimes[0])
         peak = _best_rate(case)
         if not regimes or peak is None:
             return None
@@ -145,6 +152,44 @@ class PreemptionCliff:
             end=None if longest.run.open_ended else longest.run.end,
             for_=compare(case, "preemptions", "usage_max", "waiting_max"),
             actions=(lower_batch(case, 1), admission_limit(case, 2)),
+        )
+
+
+    def _from_log(self, case: Case, first: Exhaustion) -> Opinion | None:
+        """Judge stats lines alone: the printed rate stood and then fell with the exhaustion.
+
+        It spans 1,000 requests, so it lags: a rate that already fell before says nothing of this.
+        """
+        grid = case.timeline.grid.select("time", "logged_hit_rate").drop_nulls()
+        calm = grid.filter(grid["time"] <= first.pressure_onset[0])["logged_hit_rate"]
+        after = grid.filter(grid["time"] > first.pressure_onset[0])["logged_hit_rate"]
+        if calm.len() < 3 or not after.len():
+            return None
+        level, best, low = float(calm[-1]), max(calm.to_list()), min(after.to_list())
+        if best - level > self.params.stood or level - low < self.params.least_loss:
+            return None
+        place = case.timeline.place("logged_hit_rate", first.run.onset[1])
+        shown = Exhibit("logged_hit_rate", level, low, "ratio", place, Message("note.lags"))
+        return Opinion(
+            rule_id=self.id,
+            cause=self.name,
+            weight=self.params.from_log,
+            severity=self.severity,
+            summary=Message(
+                "PC101.from_log",
+                {
+                    "engine": case.timeline.engine,
+                    "before": level,
+                    "after": low,
+                    "intervals": float(first.conserved),
+                },
+            ),
+            onset=first.pressure_onset,
+            end=None if first.run.open_ended else first.run.end,
+            for_=(shown, *compare(case, "usage_max", "waiting_max", "running_max")),
+            actions=(lower_batch(case, 1), admission_limit(case, 2), grow_pool(case, 3)),
+            would_decide=Message("decide.counters"),
+            missing=("prefix-cache counters", "preemptions"),
         )
 
 
