@@ -5,7 +5,7 @@ settings with. Nothing here needs frames or arrays.
 """
 
 from dataclasses import dataclass, replace
-from math import floor, inf
+from math import floor, hypot, inf, sqrt
 
 from forensics.capacity.bounds import (
     Interval,
@@ -275,12 +275,17 @@ def _demand(workload: Workload, layout: KvLayout | None, pool: Pool) -> Demand:
     mean = (workload.history + made.mean) * factor
     shared = _shared_live(workload, pool.tokens, mean, factor)
     steps = made.steps
+    deviation = made.deviation
     if workload.history:
+        # Turns before a random turn of a geometric session: mean n - 1, variance n (n - 1).
+        turn = workload.fresh + workload.output
+        spread = turn * sqrt(workload.turns * (workload.turns - 1))
+        deviation = hypot(deviation, spread)
         text = f"m = {workload.history:,.0f} of history + {made.mean:,.0f} = {mean:,.0f} tokens"
         steps = (*steps, text if factor == 1.0 else f"{text} (windows full)")
     return Demand(
         mean,
-        made.deviation * factor,
+        deviation * factor,
         shared,
         (workload.history + made.mean_low) * factor,
         (workload.history + made.mean_high) * factor,

@@ -39,7 +39,9 @@ def test_one_shared_prompt_with_a_latency_target() -> None:
 
 def test_slow_chat_is_limited_by_live_sessions_not_by_the_batch() -> None:
     plan = ceiling_for(replace(CHAT, think_s=60.0))
-    assert plan.limit.value == pytest.approx(190, rel=0.03)
+    assert bounds(plan)["B_exh"].value == pytest.approx(190, rel=0.02)
+    # Histories differ widely between sessions: the safe batch keeps clear of exhaustion.
+    assert 130 < plan.limit.value < 160
     assert plan.sessions.value == pytest.approx(174, rel=0.03)
     assert plan.sessions.low < 174 < plan.sessions.high
     assert "ceiling.note.seqs_do_not_restore" in {note.key for note in plan.notes}
