@@ -1,4 +1,4 @@
-"""An operand of `compare` and `alerts` → its analysis: a saved JSON is read, the rest is analysed."""
+"""An operand of `compare` and `alerts` → its analysis: saved JSON is read, the rest analysed."""
 
 from collections.abc import Sequence
 from pathlib import Path
