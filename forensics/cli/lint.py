@@ -113,9 +113,6 @@ def lint(
 
     Finds metrics that were renamed or removed, flags that do nothing, queries that never fire,
     log patterns no release prints, and batch limits above what the GPU holds.
-
-    Exit codes: 0 nothing at or above --fail-on; 1 findings at or above it; 2 a wrong option or
-    setting; 3 nothing could be read.
     """
     if fix and diff:
         raise UsageError("--fix writes and --diff does not: give one of them")

@@ -119,7 +119,7 @@ def _gpus(document: Document) -> Iterator[tuple[int, str]]:
 
 
 def _contexts(document: Document) -> Iterator[tuple[int, int]]:
-    """Yield where the tokens of a request are given: in ceiling blocks, in lines with one length."""
+    """Yield where the tokens of a request are given: in blocks, in lines with one length."""
     for offset, name, value in _block_arguments(document):
         if name == "context" and value.isdecimal():
             yield offset, int(value)

@@ -15,7 +15,8 @@ from forensics.runbooks.text import Mapped
 
 _MODULES = re.compile(r"vllm\.entrypoints\.(?:openai\.)?api_server$|vllm\.entrypoints\.cli\.main$")
 IMAGE = re.compile(
-    r"(?:^|/)vllm[\w-]*(?:/vllm[\w-]*)?(?::v?(?P<version>\d+\.\d+[\w.]*))?(?:@\S+)?$"
+    r"(?:^|/)vllm[\w-]*(?:/vllm[\w-]*)?"
+    r"(?::(?:v?(?P<version>\d+\.\d+(?:\.\d+)?)[\w.-]*|[\w.-]+))?(?:@\S+)?$"
 )
 _SHELLS = frozenset({"sh", "bash", "zsh", "/bin/sh", "/bin/bash", "ash", "dash"})
 _CONTAINER_TOOLS = frozenset({"docker", "podman", "nerdctl"})

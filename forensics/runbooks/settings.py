@@ -140,6 +140,8 @@ def _setting(key: str, value: object, where: str) -> tuple[str, object]:
     if name == "vllm_version" and isinstance(value, str):
         parse_span(value)
         return name, value
+    if name == "vllm_version" and isinstance(value, float):
+        raise ConfigError(f"{where}: write {key} in quotes, since 0.10 as a number is 0.1")
     if name == "engine" and isinstance(value, str) and value.upper() in ("V0", "V1"):
         return name, value.upper()
     if name == "fail_on" and value in (*SEVERITIES, "never"):

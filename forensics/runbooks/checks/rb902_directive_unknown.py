@@ -33,6 +33,8 @@ from collections.abc import Iterator, Sequence
 from forensics.runbooks.directives import Directive
 from forensics.runbooks.interface import Document, Remark, RunbookCheck
 
+_LOOK_ALIKES = str.maketrans("oil", "011")
+
 
 def look(document: Document) -> Iterator[Remark]:
     """Yield nothing: the runner asks `faults`, since it knows the names of all checks."""
@@ -45,12 +47,15 @@ def faults(directive: Directive, names: Sequence[str]) -> Iterator[Remark]:
     if directive.kind == "fault":
         start, end = directive.place.span
         yield Remark(start, end, f"This comment to forensics is not obeyed: {directive.reason}.")
+    known = {name.lower(): name for name in names}
     for rule in directive.rules:
-        if rule.text.lower() not in {name.lower() for name in names}:
-            near = difflib.get_close_matches(rule.text.lower(), [n.lower() for n in names], 1)
-            original = next((name for name in names if near and name.lower() == near[0]), None)
-            hint = f" Did you mean {original}?" if original else ""
-            yield Remark(*rule.span, f"There is no check {rule.text}.{hint}")
+        written = rule.text.lower()
+        if written in known:
+            continue
+        digits = written.translate(_LOOK_ALIKES)
+        near = [digits] if digits in known else difflib.get_close_matches(written, known, 1)
+        hint = f" Did you mean {known[near[0]]}?" if near else ""
+        yield Remark(*rule.span, f"There is no check {rule.text}.{hint}")
 
 
 CHECK = RunbookCheck("RB902", "directive-unknown", "warning", look, __doc__)

@@ -218,5 +218,10 @@ def _add_inline(code: Mapped, parts: Parts) -> None:
     elif METRIC.match(text) and not _EXPRESSION_SIGN.search(text):
         if re.fullmatch(r"vllm:[\w:]+", text):
             parts.add_query(code, "text")
-    elif METRIC.search(text) and _QUERY_STARTS.match(text) and not _EXPOSITION.search(text):
+    elif METRIC.search(text) and not _EXPOSITION.search(text) and _is_query(text):
         parts.add_query(code, "text")
+
+
+def _is_query(text: str) -> bool:
+    """What begins like a query is held to be one, broken or not; the rest has to parse."""
+    return _QUERY_STARTS.match(text) is not None or parses(text)

@@ -30,7 +30,12 @@ KINDS: dict[str, DocumentKind] = {
 }
 """What is read, by the end of a file's name."""
 _FRONT_NAMES = ("vllm-version", "gpu", "model", "context")
-_RELEVANT = re.compile(r"vllm|forensics:", re.IGNORECASE)
+_RELEVANT = re.compile(
+    r"vllm|forensics:|kv[ _-]?cache|kv 캐시|preempt|swap[ _-](?:space|out)"
+    r"|--(?:gpu|max|enable|disable|swap|kv|num|watermark)",
+    re.IGNORECASE,
+)
+"""What a document speaks of when there can be anything to find in it; the rest is skipped fast."""
 _FRONT_MATTER = re.compile(
     r"\ufeff?---[ \t]*\r?\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL
 )

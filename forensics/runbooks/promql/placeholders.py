@@ -7,7 +7,9 @@ put variables into PromQL. Keeping the length keeps every place.
 import re
 from dataclasses import dataclass
 
-_VARIABLE = re.compile(r"\$\{[^}]*\}|\$[A-Za-z_]\w*|\[\[[^\]]*\]\]|\{\{[^}]*\}\}|<[A-Za-z][\w -]*>")
+_VARIABLE = re.compile(
+    r"\$\{[^}]*\}|\$[A-Za-z_]\w*|\[\[[^\[\]]*\]\]|\{\{[^}]*\}\}|<[A-Za-z][\w -]*>"
+)
 _STRING = re.compile(r"\"(?:\\.|[^\"\\])*\"|'(?:\\.|[^'\\])*'")
 _BEFORE_NUMBER = re.compile(
     r"(?:[<>=!]=?|(?:quantile|topk|bottomk|clamp_m\w\w)\w*\s*\()\s*(?:bool\s*)?$"
