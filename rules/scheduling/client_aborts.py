@@ -95,9 +95,12 @@ class ClientAborts:
             return None
         grid = case.timeline.grid.drop_nulls(["first_tokens", "ended"])
         begun, ended = grid["first_tokens"].to_numpy(), grid["ended"].to_numpy()
+        running, waiting = (
+            grid[name].fill_null(0.0).to_numpy() for name in ("running", "waiting")
+        )
+        grown = np.diff(running, prepend=running[:1])
         # A preempted request has its first token and waits: it is still in flight.
-        in_flight = (grid["running"].fill_null(0.0) + grid["waiting"].fill_null(0.0)).to_numpy()
-        grown = np.diff(in_flight, prepend=in_flight[:1])
+        grown = np.maximum(grown, grown + np.diff(waiting, prepend=waiting[:1]))
         return grid, begun - ended - grown, begun
 
     def _judge(
