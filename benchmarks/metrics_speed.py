@@ -179,9 +179,8 @@ def told(
     """Print one line; return whether the goal is met."""
     good = figure >= goal if relation == ">=" else figure <= goal
     speed = f"{size / 1e6:7.0f} MB  {ours.wall_s:6.2f} s  {size / 1e6 / ours.wall_s:6.0f} MB/s"
-    print(
-        f"{name:12} {speed}  {figure:7.2f} {unit} (goal {relation} {goal}: {'met' if good else 'MISSED'})"
-    )
+    outcome = f"goal {relation} {goal}: {'met' if good else 'MISSED'}"
+    print(f"{name:12} {speed}  {figure:7.2f} {unit} ({outcome})")
     return good
 
 

@@ -17,7 +17,7 @@ def line_blocks(
 
     Args:
         stream: the bytes; the last line end may be missing and is then added.
-        damaged: told of (offset, reason) of lines that are too long; an empty block stands for each.
+        damaged: told of (offset, reason) of lines that are too long; an empty block follows each.
     """
     base = 0
     while block := stream.read(BLOCK_BYTES):

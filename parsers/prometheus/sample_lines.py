@@ -79,7 +79,7 @@ def cut(block: bytes) -> SampleLines:
         np.flatnonzero(~is_row & ~silent),
         int(silent.sum()),
         names,
-        name[good],
+        name[good].astype(np.int64),
         value.fill_null(np.nan).to_numpy()[good],
         stamp.fill_null(np.nan).to_numpy()[good],
     )
@@ -117,21 +117,19 @@ def _bounds(block: bytes, text: Bytes, starts: Indices, ends: Indices) -> tuple[
 
 
 def _columns(block: bytes, bounds: Indices) -> tuple[list[bytes], Indices, pl.Series, pl.Series]:
-    """Convert the parts of lines into columns without copying the text."""
-    import pyarrow as pa
+    """Convert the parts of lines into distinct names, index of the name, values and stamps."""
+    import pyarrow as pa  # slow to import, and only text needs it
 
     offsets = np.append(bounds.reshape(-1), len(block))
     parts = pa.LargeBinaryArray.from_buffers(
         pa.large_binary(), len(offsets) - 1, [None, pa.py_buffer(offsets), pa.py_buffer(block)]
     )
-    column = pl.Series(values=parts, dtype=pl.Binary)
-    frame = pl.DataFrame({"name": column.gather_every(_PARTS)})
-    distinct = frame.unique(maintain_order=True).with_row_index("index")
-    index = frame.join(distinct, on="name", how="left", maintain_order="left")["index"]
+    first = np.arange(0, len(offsets) - 1, _PARTS)
+    names = parts.take(pa.array(first)).dictionary_encode()
     value, stamp = (
-        column.gather_every(_PARTS, part)
-        .cast(pl.String, strict=False)
+        pl.Series(values=parts.take(pa.array(first + part)), dtype=pl.Binary)
+        .cast(pl.String)
         .cast(pl.Float64, strict=False)
         for part in (2, 4)
     )
-    return distinct["name"].to_list(), index.to_numpy().astype(np.int64), value, stamp
+    return names.dictionary.to_pylist(), names.indices.to_numpy(), value, stamp
