@@ -26,6 +26,7 @@ _UNITS: dict[str, tuple[str, str]] = {
     "preemptions_per_request": ("preemptions", "per finished request"),
     "preemptions_per_min": ("preemptions", "per minute"),
     "residence_s": ("residence_s", "s"),
+    "written_tokens": ("generation_tokens", "tokens"),
     "requests_per_s": ("requests_per_s", "requests/s"),
     "prompt_tps": ("prompt_tps", "tokens/s"),
     "generation_tps": ("generation_tps", "tokens/s"),

@@ -17,8 +17,9 @@ How it decides
     least one while both token counters stand still and usage does not change. A V1 engine prints a
     stats line without throughput once and then falls silent, so such a last line, followed by a
     minute of other lines, counts as well. Requests that wait, a restart or death at the end, or
-    vLLM's own complaint make it strong; a frozen gauge with nothing waiting is weak, because gauges
-    are not updated while an engine has nothing to do.
+    vLLM's own complaint make it strong, and so do stats lines that stopped, since any progress
+    would have printed another one. A frozen gauge with nothing waiting is weak, because gauges are
+    not updated while an engine has nothing to do.
 
 When it is silent
     Anything moves, usage rises (a very long prompt is computed in chunks and booked at its end),
@@ -90,10 +91,8 @@ class EngineStall:
 
     def evaluate(self, case: Case) -> Opinion | None:
         """Find the longest time without progress."""
-        found = [
-            *self._stalls(case.timeline, case.timeline.grid),
-            *self._silences(case.timeline),
-        ]
+        silences = self._silences(case.timeline)
+        found = [*self._stalls(case.timeline, case.timeline.grid), *silences]
         found = [run for run in found if not self._explained(case.timeline, run)]
         if not found:
             return None
@@ -102,7 +101,8 @@ class EngineStall:
         waiting = seen.after.waiting_max or 0.0
         ending = self._ending(case.timeline, run)
         idle_queue = waiting >= 1 and not seen.after.running
-        weight = 0.95 if idle_queue else 0.9 if waiting >= 1 or ending else self.params.weak
+        weight = 0.9 if waiting >= 1 or ending else 0.8 if run in silences else self.params.weak
+        weight = 0.95 if idle_queue else weight
         key = "ENG501.queue" if idle_queue else "ENG501.summary"
         shown = list(
             compare(seen, "running", "waiting_max", "generation_tps", "prompt_tps", "usage_max")
@@ -126,13 +126,13 @@ class EngineStall:
             onset=run.onset,
             end=None if run.open_ended else run.end,
             for_=tuple(shown),
-            against=() if waiting or ending else compare(seen, "waiting_max"),
+            against=() if weight > self.params.weak else compare(seen, "waiting_max"),
             actions=(
                 Action(Message("ENG501.dump"), Message("ENG501.dump_effect"),
                        "py-spy dump --pid <EngineCore pid>"),
                 Action(Message("ENG501.restart"), Message("ENG501.restart_effect"), None, 2),
             ),
-            would_decide=None if waiting or ending else Message("decide.request"),
+            would_decide=None if weight > self.params.weak else Message("decide.request"),
         )  # fmt: skip
 
     def _stalls(self, timeline: EngineTimeline, grid: pl.DataFrame) -> list[Run]:

@@ -46,7 +46,6 @@ from rules.exhibits import compare
 from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
 
 _SLOWED = ("itl_s", "decode_s", "e2e_s")
-_SAME = ("prompt_len", "output_len", "hit_rate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +157,13 @@ class ComputePlateau:
 
     def _same(self, half: pl.DataFrame, high: pl.DataFrame) -> bool:
         """Tell whether the traffic is the same in both groups, as far as it was observed."""
-        for name in _SAME:
-            if half[name].null_count() == half.height or high[name].null_count() == high.height:
-                continue
-            low, top = _mean(half, name), _mean(high, name)
-            limit = self.params.same_rate if name == "hit_rate" else self.params.same * low
-            if abs(top - low) > limit:
+        for amount in ("prompt_tokens", "generation_tokens"):
+            low, top = _per_request(half, amount), _per_request(high, amount)
+            if low is not None and top is not None and abs(top - low) > self.params.same * low:
                 return False
-        return True
+        if min(half["hit_rate"].count(), high["hit_rate"].count()) == 0:
+            return True
+        return abs(_mean(high, "hit_rate") - _mean(half, "hit_rate")) <= self.params.same_rate
 
     def _shown(
         self, case: Case, half: pl.DataFrame, high: pl.DataFrame, name: str, unit: str, at: float
@@ -177,6 +175,14 @@ class ComputePlateau:
 
 def _mean(grid: pl.DataFrame, name: str) -> float:
     return float(grid[name].drop_nulls().to_numpy().mean())
+
+
+def _per_request(grid: pl.DataFrame, amount: str) -> float | None:
+    """Give tokens per finished request over a group; None when either was not counted."""
+    requests, tokens = grid["finished"].drop_nulls(), grid[amount].drop_nulls()
+    if not requests.len() or not tokens.len() or float(requests.sum()) <= 0:
+        return None
+    return float(tokens.sum()) / float(requests.sum())
 
 
 def _peak(grid: pl.DataFrame, name: str) -> float | None:
