@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-
 import forensics
 import parsers
 from forensics.analysis import Analysis, Impact, NotEvaluated, Weighed
@@ -18,7 +17,7 @@ from forensics.pipeline import views
 from forensics.pipeline.impact import impact_of
 from forensics.pipeline.judge import JudgedEngine, judge_engine, window_of
 from forensics.pipeline.places import Places
-from forensics.timeline import ClockNote, EngineTimeline
+from forensics.timeline import ClockNote, EngineTimeline, Timeline
 from forensics.timeline.build import build_engine
 from forensics.timeline.clip import clip
 from forensics.timeline.clocks import settle
@@ -32,7 +31,7 @@ class Outcome:
 
     analysis: Analysis
     evidence: Evidence
-    timelines: tuple[EngineTimeline, ...]
+    timeline: Timeline
 
 
 def analyze(
@@ -83,9 +82,11 @@ def run_evidence(evidence: Evidence, options: Options) -> Outcome:
         contents.append(contents_of(evidence, engines, key, diary))
     fleet = _clipped(timelines, options)
     judged = tuple(
-        judge_engine(timeline, fleet, asked) for timeline, asked in zip(fleet, contents, strict=True)
+        judge_engine(timeline, fleet, asked)
+        for timeline, asked in zip(fleet, contents, strict=True)
     )
-    return Outcome(_record(evidence, settled.notes, judged, options), evidence, fleet)
+    analysis = _record(evidence, settled.notes, judged, options)
+    return Outcome(analysis, evidence, Timeline(fleet, settled.notes))
 
 
 def _clipped(timelines: list[EngineTimeline], options: Options) -> tuple[EngineTimeline, ...]:
@@ -110,6 +111,7 @@ def _record(
     windows = [window_of(engine.timeline) for engine in engines]
     windows = [window for window in windows if window[1] > 0]
     ceilings = tuple(_ceiling(engine, verdict, options) for engine in engines)
+    by_engine = {ceiling.engine: ceiling for ceiling in ceilings}
     shown = [item for item in weighed if item.role != "rejected"]
     lead = next((item.judged for item in weighed if item.role == "primary"), None)
     lead = lead or (weighed[0].judged if weighed and verdict.onset else None)
@@ -117,7 +119,10 @@ def _record(
         tool_version=forensics.__version__,
         window=(min(w[0] for w in windows), max(w[1] for w in windows)) if windows else None,
         verdict=verdict,
-        findings=tuple(views.finding_view(item.judged, places) for item in shown),
+        findings=tuple(
+            views.finding_view(item.judged, places, by_engine.get(item.judged.case.timeline.engine))
+            for item in shown
+        ),
         decompositions=tuple(
             view
             for engine in engines
@@ -153,9 +158,7 @@ def _weighed(item: Weighing) -> Weighed:
 
 
 def _ceiling(engine: JudgedEngine, verdict: Verdict, options: Options) -> Ceiling:
-    return recommend(
-        engine.timeline, engine.timeline.diary.epochs[-1], verdict, options
-    )
+    return recommend(engine.timeline, engine.timeline.diary.epochs[-1], verdict, options)
 
 
 def _nothing_of_vllm(evidence: Evidence) -> str:
@@ -164,5 +167,3 @@ def _nothing_of_vllm(evidence: Evidence) -> str:
         f"nothing in {names} speaks of a vLLM engine: no stats lines, start-up lines or vllm: "
         "metrics were found; give the server's log or a dump of its metrics"
     )
-
-

@@ -64,9 +64,7 @@ def judge_engine(
             opinion = rule.evaluate(case)
             if opinion is not None and opinion.weight > 0:
                 judged.append(Judged(case, opinion))
-    return JudgedEngine(
-        timeline, cases, tuple(judged), tuple(not_evaluated), _missing(timeline)
-    )
+    return JudgedEngine(timeline, cases, tuple(judged), tuple(not_evaluated), _missing(timeline))
 
 
 def cases_of(
@@ -122,9 +120,7 @@ def window_of(timeline: EngineTimeline) -> tuple[float, float]:
 
 
 def _overlap(extra: Episode, known: Episode) -> bool:
-    return (
-        extra.onset[0] <= known.end + _SAME_FALL_S and known.onset[0] <= extra.end + _SAME_FALL_S
-    )
+    return extra.onset[0] <= known.end + _SAME_FALL_S and known.onset[0] <= extra.end + _SAME_FALL_S
 
 
 def _missing(timeline: EngineTimeline) -> tuple[str, ...]:

@@ -19,6 +19,7 @@ from forensics.analysis import (
     Share,
     Track,
 )
+from forensics.ceiling import Ceiling
 from forensics.diary import EngineDiary, Epoch
 from forensics.evidence import Evidence, Place
 from forensics.pipeline.judge import JudgedEngine
@@ -54,8 +55,8 @@ def places_shown(engines: tuple[JudgedEngine, ...], evidence: Evidence) -> list[
     return found
 
 
-def finding_view(item: Judged, places: Places) -> Finding:
-    """Turn an opinion into a finding."""
+def finding_view(item: Judged, places: Places, ceiling: Ceiling | None) -> Finding:
+    """Turn an opinion into a finding; its commands get the numbers of the engine's ceiling."""
     opinion = item.opinion
     return Finding(
         rule_id=opinion.rule_id,
@@ -70,11 +71,21 @@ def finding_view(item: Judged, places: Places) -> Finding:
         exhibits=tuple(_evidenced(e, places) for e in opinion.for_),
         against=tuple(_evidenced(e, places) for e in opinion.against),
         actions=tuple(
-            Advice(a.text, a.effect, a.command)
+            Advice(a.text, a.effect, _filled(a.command, ceiling))
             for a in sorted(opinion.actions, key=lambda action: action.rank)
         ),
         would_decide=opinion.would_decide,
     )
+
+
+def _filled(command: str | None, ceiling: Ceiling | None) -> str | None:
+    """Put the recommended numbers into a command; a number that is not known stays a word."""
+    if command is None or ceiling is None:
+        return command
+    for word, limit in (("<ceiling>", ceiling.max_num_seqs), ("<limit>", ceiling.admission_limit)):
+        if limit is not None:
+            command = command.replace(word, str(int(limit.value)))
+    return command
 
 
 def decomposition_view(case: Case, number: int) -> Decomposition | None:
@@ -111,9 +122,7 @@ def _epoch(epoch: Epoch) -> EpochView:
         vllm_version=str(epoch.version) if epoch.version else None,
         generation=epoch.generation,
         model=epoch.model.value if epoch.model else None,
-        gpu=GpuView(
-            epoch.gpu.name, epoch.gpu.candidates, epoch.gpu.memory_bytes, epoch.gpu.source
-        ),
+        gpu=GpuView(epoch.gpu.name, epoch.gpu.candidates, epoch.gpu.memory_bytes, epoch.gpu.source),
         config=config,
         kv_pool=PoolView(
             epoch.pool.tokens, epoch.pool.blocks, epoch.pool.block_size, epoch.pool.source
