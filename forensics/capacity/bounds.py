@@ -15,6 +15,7 @@ RISK = 0.05
 """Accepted probability of any exhaustion within the horizon."""
 HORIZON_S = 3600.0
 """The horizon: an hour, made of horizon / residence independent populations."""
+_LARGEST_BATCH, _DRAWS, _SEED = 2_000, 8_000_000, 20_261_129
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +98,6 @@ def resampled_safe_batch(
     *,
     risk: float = RISK,
     horizon_s: float = HORIZON_S,
-    rounds: int = 4000,
 ) -> float:
     """Return B_safe from the empirical demand: for heavy tails, where a Gaussian is off.
 
@@ -112,7 +112,6 @@ def resampled_safe_batch(
         residence_s: W, how long a request holds its blocks.
         risk: accepted probability of any excursion in the horizon.
         horizon_s: the horizon.
-        rounds: resampled batches; the share asked for may not be below 4 of them.
     """
     import numpy as np
 
@@ -120,10 +119,11 @@ def resampled_safe_batch(
     values = np.sort(np.asarray(sample, dtype=np.float64))
     if room <= 0 or values.size == 0 or values[-1] <= 0:
         return 0.0
+    most = int(min(_LARGEST_BATCH, 1.5 * room / max(values.mean(), 1.0) + 10))
+    rounds = max(2_000, min(20_000, _DRAWS // most))
+    # A share that less than four of the resampled batches pass is not seen by resampling.
     quantile = 1 - max(4 / rounds, min(0.5, risk * residence_s / horizon_s))
-    most = int(min(20_000, 4 * room / max(values.mean(), 1.0) + 1))
-    generator = np.random.default_rng(20_261_129)
-    picks = generator.random((rounds, min(most, 2_000)))
+    picks = np.random.default_rng(_SEED).random((rounds, most))
     sums = np.cumsum(values[(picks * values.size).astype(np.int64)], axis=1)
     limit = np.quantile(sums, quantile, axis=0)
     return float(np.searchsorted(limit, room, side="right"))

@@ -53,18 +53,34 @@ def residence(
     return Residence(low, point, high, steps)
 
 
-def sessions_kept(
-    pool: float, shared: float, session: float, written_tps: float, gap_s: float
-) -> float:
+@dataclass(frozen=True, slots=True)
+class Session:
+    """A live session as the pool sees it.
+
+    Attributes:
+        private: L, unshared tokens it keeps, history and last answer.
+        written: tokens one turn newly writes while its history is still there, computed and
+            generated.
+        held_s: time of a turn from arrival to end.
+    """
+
+    private: float
+    written: float
+    held_s: float
+
+
+def sessions_kept(pool: float, shared: float, session: Session, gap_s: float) -> float:
     """Return how many live sessions the pool carries if they return within a gap.
 
-    ``C L + a g = N - shared``: their unshared length, plus what is written during one gap.
+    ``C = (N - shared) / (L + a g / C)``: their unshared length, plus what all of them write during
+    one gap; a live session writes one turn in every ``W + g`` seconds.
 
     Args:
         pool: N, tokens.
         shared: tokens of prefixes that all share.
-        session: L, unshared tokens of one session.
-        written_tps: a, tokens newly written per second now.
-        gap_s: g.
+        session: one of them.
+        gap_s: g, from the end of a turn to the next.
     """
-    return max(0.0, pool - shared - written_tps * gap_s) / max(session, 1.0)
+    cycle = session.held_s + gap_s
+    during_gap = session.written * gap_s / cycle if cycle > 0 else 0.0
+    return max(0.0, pool - shared) / max(session.private + during_gap, 1.0)

@@ -253,20 +253,15 @@ def _resampled(
     if not sample:
         return safe
     scale = per_request.mean / (sum(sample) / len(sample))
-    values = [value * scale for value in sample]
-    value = resampled_safe_batch(pool.value, per_request.shared, values, held)
-    low = resampled_safe_batch(
-        pool.low,
-        per_request.shared,
-        [v * per_request.mean_high / per_request.mean for v in values],
-        held,
-    )
-    high = resampled_safe_batch(
-        pool.high,
-        per_request.shared,
-        [v * per_request.mean_low / per_request.mean for v in values],
-        held,
-    )
+
+    def batch(size: float, mean: float) -> float:
+        values = [value * scale * mean / per_request.mean for value in sample]
+        return resampled_safe_batch(size, per_request.shared, values, held)
+
+    # Neither sees the far tail well: the smaller of the two is taken.
+    value = min(safe.value, batch(pool.value, per_request.mean))
+    low = min(safe.low, batch(pool.low, per_request.mean_high))
+    high = min(safe.high, batch(pool.high, per_request.mean_low))
     step = (
         f"lengths are heavy-tailed: batches resampled from the histograms, B = {value:,.0f}"
         f" (the Gaussian would give {safe.value:,.0f})"

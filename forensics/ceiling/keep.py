@@ -12,7 +12,7 @@ from math import exp
 import numpy as np
 
 from forensics.capacity.bounds import Quantity, Reckoned
-from forensics.capacity.residence import GAPS_S, Residence, residence, sessions_kept
+from forensics.capacity.residence import GAPS_S, Residence, Session, residence, sessions_kept
 from forensics.catalog.messages import Message
 from forensics.ceiling.bounds import refused_bound, to_bound
 from forensics.ceiling.measure import Measured
@@ -25,6 +25,8 @@ GAP_FACTOR = 2.0
 """A gap fitted from load levels is known within this factor."""
 MODEL_ERROR = 0.16
 """Worst error of the characteristic-time model on its 13 reference configurations."""
+FIT_ERROR = 0.05
+"""Largest error (root mean square, hit-rate points) of a fit over load levels that is believed."""
 LEVELS_APART = 2.0
 """Residence times have to differ by this factor to tell two load levels apart."""
 
@@ -57,7 +59,7 @@ class Kept:
     gap: Gap | None
 
 
-_FORMULA = "(N - shared - a g) / L"
+_FORMULA = "(N - shared) / (L + w g / (W + g))"
 
 
 def kept_sessions(
@@ -85,19 +87,24 @@ def kept_sessions(
     private = max(
         measured.prompt.mean - shared, measured.prompt.mean * (1 - (measured.hit_rate or 0.0))
     )
-    session = private + measured.output.mean
-    written = computed + generated
+    # At the limit looked for, hits are as good as they get: so is what a turn writes.
+    best = measured.best_hit_rate or 0.0
+    session = Session(
+        private=private + measured.output.mean,
+        written=measured.prompt.mean * (1 - best) + measured.output.mean,
+        held_s=measured.residence_s or 0.0,
+    )
     gap = _gap(timeline, measured, survived)
     if gap is None:
         table = tuple(
-            GapRow(seconds, sessions_kept(pool_tokens, shared, session, written, seconds))
+            GapRow(seconds, sessions_kept(pool_tokens, shared, session, seconds))
             for seconds in GAPS_S
         )
         reason = Message("ceiling.refused.gap_unknown", {"residence": survived.point_s})
         return Kept(refused_bound("C_keep", _FORMULA, reason, "live"), table, survived, None)
-    value = sessions_kept(pool_tokens, shared, session, written, gap.seconds)
-    low = sessions_kept(pool_tokens, shared, session, written, gap.high) * (1 - MODEL_ERROR)
-    high = sessions_kept(pool_tokens, shared, session, written, gap.low) * (1 + MODEL_ERROR)
+    value = sessions_kept(pool_tokens, shared, session, gap.seconds)
+    low = sessions_kept(pool_tokens, shared, session, gap.high) * (1 - MODEL_ERROR)
+    high = sessions_kept(pool_tokens, shared, session, gap.low) * (1 + MODEL_ERROR)
     reckoned = Reckoned(
         "C_keep",
         value,
@@ -107,18 +114,22 @@ def kept_sessions(
         {
             "N": Quantity(pool_tokens, "tokens", "pool"),
             "shared": Quantity(shared, "tokens", "usage at no request"),
-            "a": Quantity(written, "tokens/s", "computed prompt + generated tokens"),
+            "L": Quantity(session.private, "tokens", "unshared prompt + output"),
+            "w": Quantity(
+                session.written, "tokens", "computed prompt + output at the best hit rate"
+            ),
+            "W": Quantity(session.held_s, "s", "time a request holds blocks"),
             "g": Quantity(gap.seconds, "s", gap.how),
-            "L": Quantity(session, "tokens", "unshared prompt + output"),
         },
         (
             *survived.steps,
-            f"({pool_tokens:,.0f} - {shared:,.0f} - {written:,.0f} x {gap.seconds:.3g})"
-            f" / {session:,.0f} = {value:,.0f} live sessions",
+            f"({pool_tokens:,.0f} - {shared:,.0f}) / ({session.private:,.0f}"
+            f" + {session.written:,.0f} x {gap.seconds:.3g} / ({session.held_s:.3g}"
+            f" + {gap.seconds:.3g})) = {value:,.0f} live sessions",
         ),
         "live",
     )
-    places = {"a": measured.places.get("hit_rate"), "L": measured.places.get("prompt_len")}
+    places = {"w": measured.places.get("hit_rate"), "L": measured.places.get("prompt_len")}
     return Kept(to_bound(reckoned, places), (), survived, gap)
 
 
@@ -145,7 +156,10 @@ def _sampled_gap(timeline: EngineTimeline, measured: Measured, survived: Residen
 
 
 def _fitted_gap(timeline: EngineTimeline, measured: Measured) -> Gap | None:
-    """Fit ``h(T) = h_max (1 - exp(-T / g))`` over scrapes with different residence times."""
+    """Fit ``h(T) = h_0 + h_1 (1 - exp(-T / g))`` over scrapes with different residence times.
+
+    The floor h_0 is what running requests pin: it hits however short a released block survives.
+    """
     grid = timeline.grid
     times = grid["time"].to_numpy()
     inside = (times >= measured.start) & (times <= measured.end)
@@ -168,15 +182,20 @@ def _fitted_gap(timeline: EngineTimeline, measured: Measured) -> Gap | None:
     # The plateau has to be reached, and clearly left, for a gap to be identified.
     if points[-1][1] - points[0][1] < 0.1 or points[-1][1] < 0.1:
         return None
-    best: tuple[float, float, float] | None = None
+    rates = np.array([rate for _, rate in points])
+    best: tuple[float, float] | None = None
     for seconds in np.geomspace(0.5, 2_000.0, 120):
-        basis = [1 - exp(-t / seconds) for t, _ in points]
-        scale = sum(b * h for b, (_, h) in zip(basis, points, strict=True))
-        scale /= sum(b * b for b in basis)
-        error = sum((scale * b - h) ** 2 for b, (_, h) in zip(basis, points, strict=True))
-        if scale <= 1.0 and (best is None or error < best[0]):
-            best = (error, float(seconds), scale)
-    if best is None or (best[0] / len(points)) ** 0.5 > 0.05 or best[1] > points[-1][0]:
+        rising = np.array([1 - exp(-t / seconds) for t, _ in points])
+        design = np.stack([np.ones_like(rising), rising], axis=1)
+        (floor, rise), *_ = np.linalg.lstsq(design, rates, rcond=None)
+        if floor < 0:
+            floor, rise = 0.0, float(rising @ rates / (rising @ rising))
+        if rise <= 0 or floor + rise > 1.0:
+            continue
+        error = float(((floor + rise * rising - rates) ** 2).mean() ** 0.5)
+        if best is None or error < best[0]:
+            best = (error, float(seconds))
+    if best is None or best[0] > FIT_ERROR or best[1] > points[-1][0]:
         return None
     return Gap(
         best[1], best[1] / GAP_FACTOR, best[1] * GAP_FACTOR, "hit rate at several loads", False

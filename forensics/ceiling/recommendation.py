@@ -33,6 +33,8 @@ REUSE_MATTERS = 0.2
 """Below this hit rate at its best, the cache is not the lever (docs/ceiling.md)."""
 EXHAUSTED = frozenset(("preemption-cliff", "preemption-thrash", "kv-capacity-queueing"))
 EVICTED = EXHAUSTED | {"eviction-pressure"}
+SEATS_BIND = frozenset(("seat-limit", "low-reuse-workload"))
+"""Causes for which a larger batch is the remedy."""
 ENOUGH_S, ENOUGH_REQUESTS = 1800.0, 200.0
 """Data needed for high confidence: half an hour, 200 finished requests."""
 SAME_WITHIN = 0.05
@@ -146,6 +148,9 @@ def _against_current(
     wrong = preempting or cause in EXHAUSTED
     if wrong:
         notes.append(Message("ceiling.note.stops_preemption", {"batch": min(limit.value, current)}))
+    if limit.value > current and cause in SEATS_BIND and not wrong:
+        notes.append(Message("ceiling.note.raise", {"current": current, "batch": limit.value}))
+        return answer
     if limit.value >= current:
         # Not above what runs now: nothing says that more would be served better.
         notes.append(Message("ceiling.note.no_change", {"current": current}))
