@@ -42,7 +42,7 @@ class Evidenced:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """An action: what to do, its expected effect and limits, the command in that version's words."""
+    """An action: what to do, its expected effect and limits, the command in its version's words."""
 
     text: Message
     effect: Message
@@ -169,7 +169,7 @@ class ClockView:
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """A thinned signal for the charts: times (UTC s) and values, None for gaps; `clock` its kind."""
+    """A thinned signal for the charts: times (UTC s), values (None for gaps), `clock` its kind."""
 
     times: tuple[float, ...]
     values: tuple[float | None, ...]

@@ -8,9 +8,9 @@ mean in which vLLM version is decided later, by the timeline, from the diary of 
 
 Stamps are float seconds since 1970-01-01 in the clock named beside them:
 
-* ``utc``: a clock that is UTC with its year known (Prometheus, a container runtime, RFC 3339 with zone);
+* ``utc``: a clock that is UTC with its year known (Prometheus, a container runtime, RFC 3339);
 * ``local``: full date, zone unknown (a custom formatter, syslog with a year);
-* ``yearless``: neither year nor zone, as vLLM prints it; the stamp is reckoned as if in 1972 (leap);
+* ``yearless``: neither year nor zone, as vLLM prints it; the stamp is reckoned as if in 1972;
 * ``none``: no stamp at all; `stamp` is null.
 """
 
@@ -69,7 +69,7 @@ class SourceInfo:
 
     Attributes:
         path: as shown to the operator; members of archives as ``logs.tar!server.log``.
-        stream: the rotated set or recording this file is a part of; files of one stream are one log.
+        stream: the rotated set or recording this file belongs to; files of one stream are one log.
         origin: what the operator named on the command line that led here.
         mtime: UTC seconds of last modification; None when unknown (standard input).
         open: opens the decompressed bytes again, to show a line; None when they are gone.

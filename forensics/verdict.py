@@ -16,7 +16,7 @@ HEALTHY = "healthy"
 INSUFFICIENT = "insufficient-evidence"
 
 ANSWERED = 0.5
-"""Least confidence of a verdict: a cause that is less likely than not is not named. By definition."""
+"""Least confidence of a verdict: a cause that is less likely than not is not named."""
 PART_OF_ANSWER = 0.2
 """Share of the whole fall from which a cause counts as part of the answer (JSON contract)."""
 _FATAL = frozenset({"engine-crash", "pool-too-small", "engine-stall"})

@@ -1,7 +1,7 @@
 """What to do, spelled as in the epoch's vLLM version: the actions that several causes share.
 
-Each says what it will not do, too: lowering ``max_num_seqs`` stops preemption and bounds latency but
-does not by itself bring hits back (batch-ceiling.md, section 1).
+Each says what it will not do, too: lowering ``max_num_seqs`` stops preemption and bounds latency
+but does not by itself bring hits back (batch-ceiling.md, section 1).
 """
 
 from forensics.catalog.messages import Message
@@ -32,9 +32,7 @@ def admission_limit(case: Case, rank: int) -> Action:
 def route_by_prefix(case: Case, rank: int) -> Action:
     """Keep one session or tenant on one replica; the gain is the prefill time saved."""
     saved = case.before.hit_per_request if case.before is not None else None
-    return Action(
-        Message("action.route", {"tokens": saved}), Message("effect.route"), None, rank
-    )
+    return Action(Message("action.route", {"tokens": saved}), Message("effect.route"), None, rank)
 
 
 def grow_pool(case: Case, rank: int) -> Action:

@@ -2,8 +2,8 @@
 
 The pool counts as exhausted while usage is at 0.97 or more, or while preemptions are counted or
 proven. V1 counts a preemption with the victim's next output, so the counter lags; V0 prints every
-50th only. Without any counter (V1 logs alone), preemption shows as conservation: running falls by N,
-waiting rises by N, the pool stays full, and no prompt was admitted in between.
+50th only. Without any counter (V1 logs alone), preemption shows as conservation: running falls by
+N, waiting rises by N, the pool stays full, and no prompt was admitted in between.
 """
 
 from dataclasses import dataclass

@@ -7,7 +7,7 @@ that cause, with exhibits. Rules do not know each other; `forensics.verdict` wei
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 from forensics.attribution import Attribution, Figures
 from forensics.catalog.messages import Message
@@ -123,20 +123,35 @@ class Params:
 
 
 class Rule(Protocol):
-    """One cause, one file."""
+    """One cause, one file. What it is called is written once in its class and never changed."""
 
-    id: ClassVar[str]
-    name: ClassVar[str]
-    title: ClassVar[str]
-    severity: ClassVar[Severity]
-    needs: ClassVar[Sequence[str]]
-    """Signals or facts without which the rule is silent: the registry records what was missing.
+    @property
+    def id(self) -> str:
+        """Stable id, e.g. PC101."""
 
-    An entry is a signal name, or several joined by ``|`` when any of them will do, or
-    ``fact:<name>`` for a diary fact, ``event:<kind>`` never counts as missing.
-    """
-    scope: ClassVar[str]
-    """"episode": asked for each fall of the hit rate; "window": asked once per engine."""
+    @property
+    def name(self) -> str:
+        """Stable kebab name, the cause in verdicts."""
+
+    @property
+    def title(self) -> str:
+        """The cause in one line."""
+
+    @property
+    def severity(self) -> Severity:
+        """How bad it is when it is certain; an opinion may be milder."""
+
+    @property
+    def needs(self) -> Sequence[str]:
+        """Signals or facts without which the rule is silent: the registry records what was missing.
+
+        An entry is a signal name, or several joined by ``|`` when any of them will do, or
+        ``fact:<name>`` for a diary fact; ``event:<kind>`` never counts as missing.
+        """
+
+    @property
+    def scope(self) -> str:
+        """``episode``: asked for each fall of the hit rate; ``window``: once; ``both``."""
 
     def evaluate(self, case: Case) -> Opinion | None:
         """Judge the case; None when there is nothing to say (the phenomenon is absent)."""

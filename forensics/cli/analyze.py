@@ -71,7 +71,9 @@ def analyze(
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option(help="Judge only what came after this: ISO time (UTC), or 6h, 30m before the end."),
+        typer.Option(
+            help="Judge only what came after this: ISO time (UTC), or 6h, 30m before the end."
+        ),
     ] = None,
     until: Annotated[
         str | None, typer.Option(help="Judge only what came before this: ISO time (UTC).")
@@ -80,7 +82,9 @@ def analyze(
         str | None,
         typer.Option(help="Zone of the log's clock, e.g. Asia/Seoul or +09:00, when you know it."),
     ] = None,
-    gpu: Annotated[str | None, typer.Option(help="GPU, e.g. A100-80GB; wins over detection.")] = None,
+    gpu: Annotated[
+        str | None, typer.Option(help="GPU, e.g. A100-80GB; wins over detection.")
+    ] = None,
     model: Annotated[
         str | None, typer.Option(help="Model name, or path of its config.json.")
     ] = None,
@@ -95,7 +99,9 @@ def analyze(
     ] = None,
     prometheus: Annotated[
         str | None,
-        typer.Option(metavar="URL", help="Ask a live Prometheus, Thanos, Mimir or VictoriaMetrics."),
+        typer.Option(
+            metavar="URL", help="Ask a live Prometheus, Thanos, Mimir or VictoriaMetrics."
+        ),
     ] = None,
     selector: Annotated[
         str | None, typer.Option(help="Label matchers for --prometheus, e.g. 'job=\"vllm\"'.")
@@ -187,7 +193,7 @@ def _run(
     if export is not None:
         from forensics.reports.export import export as save
 
-        save(outcome.evidence, outcome.timelines, export)
+        save(outcome.evidence, outcome.timeline, export)
     return outcome.analysis
 
 

@@ -4,18 +4,22 @@ Commands are imported when they are called: help and lint must start in a blink,
 start-up time of an analysis is the import of its libraries.
 """
 
+import functools
 import importlib
+import os
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import click
 import typer
 from typer.core import TyperGroup
 
 from forensics import __version__
 from forensics.errors import ForensicsError, InputError, UsageError
+
+if TYPE_CHECKING:
+    import typer._click as click  # typer carries its own copy; no name of it is public
 
 EXIT_FINDINGS, EXIT_USAGE, EXIT_INPUT, EXIT_INTERRUPTED = 1, 2, 3, 130
 EPILOG = (
@@ -35,8 +39,12 @@ class Command:
 
 
 COMMANDS: tuple[Command, ...] = (
-    Command("analyze", "analyze", "analyze", "Say why a server became slow, from logs and metrics."),
-    Command("ceiling", "ceiling", "ceiling", "Recommend max_num_seqs for a GPU, model and traffic."),
+    Command(
+        "analyze", "analyze", "analyze", "Say why a server became slow, from logs and metrics."
+    ),
+    Command(
+        "ceiling", "ceiling", "ceiling", "Recommend max_num_seqs for a GPU, model and traffic."
+    ),
     Command("compare", "compare", "compare", "Say what changed between two recordings."),
     Command("collect", "collect", "collect", "Fetch the series that matter from a live server."),
     Command("lint", "lint", "lint", "Check runbooks, alert rules and dashboards."),
@@ -49,11 +57,11 @@ COMMANDS: tuple[Command, ...] = (
 class LazyGroup(TyperGroup):
     """A group that knows its commands by name and imports one only when it is called."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
+    def list_commands(self, ctx: "click.Context") -> list[str]:
         """Give the names in the order people need them."""
         return [command.name for command in COMMANDS]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: "click.Context", cmd_name: str) -> "click.Command | None":
         """Import a command; None for an unknown name."""
         known = next((command for command in COMMANDS if command.name == cmd_name), None)
         if known is None:
@@ -61,15 +69,32 @@ class LazyGroup(TyperGroup):
         module = importlib.import_module(f"forensics.cli.{known.module}")
         function: Callable[..., Any] = getattr(module, known.function)
         app = typer.Typer(add_completion=False, rich_markup_mode=None)
-        app.command(known.name, epilog=EPILOG, context_settings=_SETTINGS)(function)
+        app.command(known.name, epilog=EPILOG, context_settings=_SETTINGS)(_exiting(function))
         command = typer.main.get_command(app)
         command.name = known.name
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: "click.Context", formatter: "click.HelpFormatter") -> None:
         """List the commands without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(command.name, command.summary) for command in COMMANDS])
+
+
+def _exiting(function: Callable[..., Any]) -> Callable[..., None]:
+    """Make the number that a command returns the exit code of the process."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> None:  # noqa: ANN401 - whatever the command takes
+        try:
+            code = function(*args, **kwargs)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # The reader (head, less) has seen enough; what is still buffered must not raise again.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            raise typer.Exit(0) from None
+        raise typer.Exit(code if isinstance(code, int) else 0)
+
+    return run
 
 
 _SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
@@ -104,13 +129,9 @@ def root(
 
 def main() -> None:
     """Run the command line and turn errors into messages and exit codes."""
-    command = typer.main.get_command(app)
     try:
-        result = command.main(args=sys.argv[1:], prog_name="forensics", standalone_mode=False)
-    except click.ClickException as error:
-        error.show()
-        sys.exit(EXIT_USAGE)
-    except (click.Abort, KeyboardInterrupt):
+        typer.main.get_command(app)(prog_name="forensics")
+    except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED)
     except InputError as error:
@@ -122,7 +143,3 @@ def main() -> None:
     except ForensicsError as error:
         print(f"forensics: internal error: {error}; please report it", file=sys.stderr)
         sys.exit(EXIT_USAGE)
-    except BrokenPipeError:
-        sys.stderr.close()
-        sys.exit(0)
-    sys.exit(result if isinstance(result, int) else 0)

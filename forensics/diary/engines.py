@@ -51,9 +51,7 @@ class EngineMap:
     def of_rows(self, evidence: Evidence, rows: pl.DataFrame, key: EngineKey) -> pl.DataFrame:
         """Give the events or facts of one engine, the server's own rankless ones included."""
         streams = {
-            index
-            for index, source in enumerate(evidence.sources)
-            if source.stream in key.streams
+            index for index, source in enumerate(evidence.sources) if source.stream in key.streams
         }
         from_log = pl.col("source").is_in(sorted(streams)) & (
             pl.col("instance").is_null() | _among(pl.col("instance"), key.instances)

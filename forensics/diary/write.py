@@ -34,6 +34,27 @@ class _Start:
     place: Place | None
 
 
+# What a process that states nothing of itself is taken to have in common with its neighbour.
+_CARRIED = (
+    "version",
+    "generation",
+    "model",
+    "flags",
+    "config",
+    "memory",
+    "max_num_seqs",
+    "max_num_seqs_stated",
+    "max_model_len",
+    "max_num_batched_tokens",
+    "tensor_parallel_size",
+    "pipeline_parallel_size",
+    "data_parallel_size",
+    "gpu_memory_utilization",
+    "kv_cache_dtype",
+    "dtype",
+)
+
+
 def write_diary(
     evidence: Evidence, engines: EngineMap, key: EngineKey, options: Options
 ) -> EngineDiary:
@@ -166,9 +187,7 @@ def _stops(events: pl.DataFrame) -> list[float]:
     return sorted(stops["stamp"].to_list())
 
 
-def _first_seen(
-    evidence: Evidence, events: pl.DataFrame, series: pl.DataFrame
-) -> float | None:
+def _first_seen(evidence: Evidence, events: pl.DataFrame, series: pl.DataFrame) -> float | None:
     times: list[float] = []
     if events.height and events["stamp"].null_count() < events.height:
         lowest = events.filter(pl.col("kind") == "stats_periodic")["stamp"].min()
@@ -235,9 +254,7 @@ def _epoch(facts: pl.DataFrame, begin: float, end: float, options: Options) -> E
         max_num_seqs=effective,
         max_num_seqs_stated=seqs,
         max_model_len=_whole(
-            stated.get("max_model_len")
-            or flags.get("max_model_len")
-            or config.get("max_seq_len")
+            stated.get("max_model_len") or flags.get("max_model_len") or config.get("max_seq_len")
         ),
         max_num_batched_tokens=_whole(
             flags.get("max_num_batched_tokens") or stated.get("max_num_batched_tokens")
@@ -246,7 +263,9 @@ def _epoch(facts: pl.DataFrame, begin: float, end: float, options: Options) -> E
         pipeline_parallel_size=pp,
         data_parallel_size=_whole(_first(flags, config, "data_parallel_size")) or 1,
         gpu_memory_utilization=_real(utilization),
-        kv_cache_dtype=_text(_first(flags, config, "kv_cache_dtype") or stated.get("kv_cache_dtype")),
+        kv_cache_dtype=_text(
+            _first(flags, config, "kv_cache_dtype") or stated.get("kv_cache_dtype")
+        ),
         dtype=_text(_first(config, flags, "dtype")),
         prefix_caching=caching[0],
         prefix_caching_stated=caching[1],
@@ -263,10 +282,7 @@ def _inherit(epoch: Epoch, other: Epoch | None) -> Epoch:
     changes: dict[str, object] = {}
     bare = epoch.version is None and epoch.model is None and not epoch.flags
     if bare:
-        for name in ("version", "generation", "model", "flags", "config", "memory",
-                     "max_num_seqs", "max_num_seqs_stated", "max_model_len",
-                     "max_num_batched_tokens", "tensor_parallel_size", "pipeline_parallel_size",
-                     "data_parallel_size", "gpu_memory_utilization", "kv_cache_dtype", "dtype"):  # fmt: skip
+        for name in _CARRIED:
             changes[name] = getattr(other, name)
         if epoch.pool.blocks is None and epoch.pool.tokens is None:
             changes["pool"] = other.pool
@@ -292,9 +308,7 @@ def _gpu(stated: Mapping[str, Stated], every: Mapping[str, list[Stated]], option
     said = said or stated.get("gpu.total_mib")
     if memory is not None and said is not None:
         names = _names(None, memory)
-        return Gpu(
-            names[0] if len(names) == 1 else None, names, memory, "total memory", said.place
-        )
+        return Gpu(names[0] if len(names) == 1 else None, names, memory, "total memory", said.place)
     return Gpu()
 
 

@@ -62,7 +62,10 @@ def _pair(before: Figures | None, after: Figures, name: str) -> BeforeAfter | No
 
 
 def _preempted(
-    timeline: EngineTimeline, before: Span | None, after: Span, asked: tuple[Figures | None, Figures]
+    timeline: EngineTimeline,
+    before: Span | None,
+    after: Span,
+    asked: tuple[Figures | None, Figures],
 ) -> BeforeAfter | None:
     """Give the least time per request that requests stood still in decode, seconds.
 

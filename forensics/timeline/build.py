@@ -128,8 +128,8 @@ def _borrow_counts(metrics: Columns, events: pl.DataFrame) -> None:
 def _reset_marks(metrics: Columns, marks: list[Mark]) -> list[Mark]:
     """Mark counter resets that no start line explains."""
     starts = [mark.time for mark in marks if mark.kind in ("start", "restart")]
-    found: list[Mark] = []
-    for time in metrics.times[metrics.resets]:
-        if not any(-120.0 < time - start < 900.0 for start in starts):
-            found.append(Mark(float(time), "restart", "counters began again from zero", None))
-    return found
+    return [
+        Mark(float(time), "restart", "counters began again from zero", None)
+        for time in metrics.times[metrics.resets]
+        if not any(-120.0 < time - start < 900.0 for start in starts)
+    ]

@@ -38,7 +38,10 @@ class Settled:
 
 
 def settle(
-    evidence: Evidence, engines: EngineMap, tz: str | None = None, mtimes: dict[int, float] | None = None
+    evidence: Evidence,
+    engines: EngineMap,
+    tz: str | None = None,
+    mtimes: dict[int, float] | None = None,
 ) -> Settled:
     """Put all stamps on UTC.
 
@@ -56,9 +59,10 @@ def settle(
     utc = np.full(rows.height, np.nan)
     for stream, members in sorted(streams.items()):
         mine = rows.filter(pl.col("source").is_in(members))
-        if mine.filter(pl.col("clock").is_in(["local", "yearless"])).is_empty() and mine[
-            "outer"
-        ].null_count() == mine.height:
+        if (
+            mine.filter(pl.col("clock").is_in(["local", "yearless"])).is_empty()
+            and mine["outer"].null_count() == mine.height
+        ):
             utc[mine["row"].to_numpy()] = mine["stamp"].to_numpy()
             continue
         other = _Other(
@@ -126,9 +130,7 @@ def _reference(evidence: Evidence, engines: EngineMap, stream: str) -> dict[str,
     return found
 
 
-def _reported_by_metrics(
-    evidence: Evidence, engines: EngineMap, key: EngineKey
-) -> Reported | None:
+def _reported_by_metrics(evidence: Evidence, engines: EngineMap, key: EngineKey) -> Reported | None:
     wanted = {
         "running": ("vllm:num_requests_running",),
         "waiting": ("vllm:num_requests_waiting",),
@@ -214,7 +216,7 @@ def _target(outer: np.ndarray, other: _Other) -> float | None:
 
 
 def _wrapper_offset(local: np.ndarray, outer: np.ndarray) -> float:
-    """Give the offset between the server's clock and the wrapper's, whole seconds dropped if tiny."""
+    """Give the offset between the server's clock and the wrapper's, rounded where it may be."""
     offset = float(np.median(local - outer))
     quarter = round(offset / 900) * 900.0
     return quarter if abs(offset - quarter) < 30 else round(offset, 1)
@@ -274,9 +276,7 @@ def _pieces(local: np.ndarray, known: np.ndarray) -> list[np.ndarray]:
     return [piece for piece in np.split(np.arange(local.size), cuts) if piece.size]
 
 
-def _match_piece(
-    rows: pl.DataFrame, reference: dict[str, Reported], near: float | None
-) -> Match:
+def _match_piece(rows: pl.DataFrame, reference: dict[str, Reported], near: float | None) -> Match:
     best = Match(None, 0, 0.0, "there are no metrics to compare with")
     for rank, reported in sorted(reference.items()):
         mine = rows.filter((pl.col("engine") == rank) | pl.col("engine").is_null())

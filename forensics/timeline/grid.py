@@ -173,8 +173,8 @@ def _hit_rate(columns: Columns) -> None:
         columns.origins["counter_hit_rate"] = columns.origins["hits"]
     if "cached_tokens" in columns.values and "computed_tokens" in columns.values:
         cached = columns.get("cached_tokens")
-        whole = cached + columns.get("computed_tokens") + np.nan_to_num(
-            columns.get("external_tokens")
+        whole = (
+            cached + columns.get("computed_tokens") + np.nan_to_num(columns.get("external_tokens"))
         )
         columns.values["hit_rate"] = rates.ratio(cached, whole)
         columns.values["hit_weight"] = whole
@@ -201,7 +201,9 @@ def _hit_rate(columns: Columns) -> None:
         columns.origins["hit_weight"] = columns.origins["hit_rate"]
 
 
-def _choose(tracks: list[Track], choices: tuple[Exposed, ...]) -> tuple[Exposed, list[Track]] | None:
+def _choose(
+    tracks: list[Track], choices: tuple[Exposed, ...]
+) -> tuple[Exposed, list[Track]] | None:
     for wanted in choices:
         found = [track for track in tracks if track.matches(wanted)]
         if found:
@@ -212,7 +214,10 @@ def _choose(tracks: list[Track], choices: tuple[Exposed, ...]) -> tuple[Exposed,
 def _origin(track: Track, quality: str = "") -> Origin:
     labels = ",".join(f'{name}="{value}"' for name, value in sorted(track.labels.items()))
     return Origin(
-        "metrics", track.source, f"{track.exposed}{{{labels}}}" if labels else track.exposed, quality
+        "metrics",
+        track.source,
+        f"{track.exposed}{{{labels}}}" if labels else track.exposed,
+        quality,
     )
 
 
@@ -268,9 +273,7 @@ def _means(columns: Columns, tracks: list[Track]) -> None:
             break
 
 
-def _grown(
-    columns: Columns, tracks: list[Track], metric: str
-) -> tuple[np.ndarray, Origin] | None:
+def _grown(columns: Columns, tracks: list[Track], metric: str) -> tuple[np.ndarray, Origin] | None:
     total: np.ndarray | None = None
     origin: Origin | None = None
     for track in tracks:

@@ -1,8 +1,8 @@
 """Stats lines and counted lines of one engine → columns on the log's own cadence.
 
-A stats line is a snapshot for running, waiting and usage, and a mean since the previous line for the
-throughputs. Between two lines more can happen than either shows. V0 prints a preemption warning for
-the 1st, 51st, 101st … preemption only, so the true count lies between two warnings.
+A stats line is a snapshot for running, waiting and usage, and a mean since the previous line for
+the throughputs. Between two lines more can happen than either shows. V0 prints a preemption warning
+for the 1st, 51st, 101st … preemption only, so the true count lies between two warnings.
 """
 
 import json

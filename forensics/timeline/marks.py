@@ -59,7 +59,9 @@ def marks_of(events: pl.DataFrame, diary: EngineDiary) -> tuple[Mark, ...]:
         if epoch.start is None:
             continue
         place = epoch.model.place if epoch.model else epoch.pool.place
-        kind, text = ("start", "server start") if index == 0 else ("restart", "server started again")
+        kind, text = (
+            ("start", "server start") if index == 0 else ("restart", "server started again")
+        )
         marks.append(Mark(epoch.start, kind, text, place))
         if index:
             marks += _changes(diary.epochs[index - 1], epoch)
@@ -67,7 +69,7 @@ def marks_of(events: pl.DataFrame, diary: EngineDiary) -> tuple[Mark, ...]:
 
 
 def in_order(marks: Iterable[Mark]) -> tuple[Mark, ...]:
-    """Sort marks by time, and within one second as they stand in the log: it prints no fractions."""
+    """Sort marks by time, and within one second as in the log: it prints no fractions."""
     return tuple(sorted(marks, key=_order))
 
 

@@ -154,9 +154,7 @@ def _evidence(log: Reported, metrics: Reported, candidates: np.ndarray) -> np.nd
             grown = _at(metrics, counter, ends) - _at(metrics, counter, starts)
             seen = grown / np.where(both, seconds, np.nan)
             random = metrics.times[metrics.times - width >= metrics.times[0]]
-            usual = (
-                _at(metrics, counter, random) - _at(metrics, counter, random - width)
-            ) / width
+            usual = (_at(metrics, counter, random) - _at(metrics, counter, random - width)) / width
             total[chunk] += _gain(said, seen, usual)
         for gauge in ("running", "waiting", "kv_usage"):
             said = log.columns.get(gauge)

@@ -4,9 +4,9 @@ What the counters mean depends on the release (vllm-metrics reference, 3.1 to 3.
 
 * from 0.16 ``prompt_tokens_by_source`` counts the first prefill of each request once: its share of
   local cache hits is the cleanest hit rate;
-* before, ``hits / queries``: per scheduling attempt up to 0.26 (queries per prompt token far above 1
-  means the rate is that of one blocked request), resumed requests included up to 0.11.0, in blocks
-  up to 0.8.5;
+* before, ``hits / queries``: per scheduling attempt up to 0.26 (queries per prompt token far above
+  1 means the rate is that of one blocked request), resumed requests included up to 0.11.0, in
+  blocks up to 0.8.5;
 * V0 exposes a lifetime average only. The average times the prompt tokens so far grows by the hits
   of an interval, so the interval rate is the difference quotient of (rate x tokens) over tokens.
 """
@@ -51,7 +51,7 @@ def from_lifetime_average(average: np.ndarray, weight_so_far: np.ndarray) -> np.
 
 
 def residence(
-    pool_tokens: float,
+    pool_tokens: np.ndarray,
     usage: np.ndarray,
     computed_per_s: np.ndarray,
     cached_per_s: np.ndarray,
@@ -60,9 +60,11 @@ def residence(
     """Estimate how long a released block survives (batch-ceiling.md 5.1).
 
     Args:
-        pool_tokens: N, tokens.
+        pool_tokens: N, tokens; shape (n,).
         usage: referenced share of the pool, 0-1; shape (n,).
-        computed_per_s / cached_per_s / generated_per_s: tokens per second; shape (n,).
+        computed_per_s: prompt tokens computed per second; shape (n,).
+        cached_per_s: prompt tokens served from the cache per second; shape (n,).
+        generated_per_s: tokens generated per second; shape (n,).
 
     Returns:
         Seconds; infinite while nothing is written; NaN where an input is missing; shape (n,).

@@ -104,7 +104,7 @@ def read_tracks(evidence: Evidence, series: pl.DataFrame) -> list[Track]:
 
 
 def _join(tracks: list[Track]) -> dict[tuple[str, str, float | None], Track]:
-    """Join the pieces of one series that lie in several files (one per scrape, chunks of a range)."""
+    """Join the pieces of one series that lie in several files (scrapes, parts of a range)."""
     pieces: dict[tuple[str, str, float | None], list[Track]] = {}
     for track in tracks:
         pieces.setdefault(

@@ -116,9 +116,9 @@ class EngineTimeline:
     """One engine on UTC.
 
     `grid` has `time` (UTC s), `elapsed_s` and every column of SIGNALS (Float64, null = not
-    observed). `log_grid` has the same columns filled from stats lines alone (the log's own cadence),
-    also when metrics exist; `grid` falls back to it signal by signal. `seen_until` is the last stamp
-    of any line of its log (UTC s): stats lines may stop while the log goes on.
+    observed). `log_grid` has the same columns filled from stats lines alone (the log's own
+    cadence), also when metrics exist; `grid` falls back to it signal by signal. `seen_until` is the
+    last stamp of any line of its log (UTC s): stats lines may stop while the log goes on.
     """
 
     engine: str

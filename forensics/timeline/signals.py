@@ -1,8 +1,8 @@
 """Exposed names → canonical signals: which series give a signal, by vLLM's renames.
 
-Where a metric was renamed, the new name is asked first and the deprecated twin only when the new one
-is absent: twins are never added together. Names with ``vllm_`` instead of ``vllm:`` (as rewritten by
-OpenTelemetry and cloud monitors) count as the same. Source: the metrics catalogue and
+Where a metric was renamed, the new name is asked first and the deprecated twin only when the new
+one is absent: twins are never added together. Names with ``vllm_`` instead of ``vllm:`` (as
+rewritten by OpenTelemetry and cloud monitors) count as the same. Source: the metrics catalogue and
 "Renames and removals" of the verified metrics reference (releases 0.2.3 to 0.33.0).
 """
 
@@ -55,9 +55,7 @@ COUNTERS: dict[str, tuple[Exposed, ...]] = {
     "external_tokens": (_by_source("external_kv_transfer"),),
     "generation_tokens": (Exposed("vllm:generation_tokens_total"),),
     "preemptions": (Exposed("vllm:num_preemptions_total"),),
-    "finished": (
-        Exposed("vllm:request_success_total", excluded={"finished_reason": "abort"}),
-    ),
+    "finished": (Exposed("vllm:request_success_total", excluded={"finished_reason": "abort"}),),
     "aborted": (Exposed("vllm:request_success_total", {"finished_reason": "abort"}),),
     "rejected": (Exposed("vllm:admission_rejections_total"),),
     "first_tokens": (Exposed("vllm:time_to_first_token_seconds_count"),),

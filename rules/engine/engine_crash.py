@@ -11,7 +11,8 @@ Evidence it needs
 
 How it decides
     A death or start-failure line that no shutdown explains. When a server is told to stop, its
-    processes also report dead engines; lines within two minutes after a shutdown began do not count.
+    processes also report dead engines; lines within two minutes after a shutdown began do not
+    count.
 
 When it is silent
     No such line, or only those of an orderly shutdown.

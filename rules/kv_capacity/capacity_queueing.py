@@ -119,5 +119,3 @@ class CapacityQueueing:
             actions=(grow_pool(case, 1), admission_limit(case, 2)),
             missing=() if counts else ("preemptions",),
         )
-
-

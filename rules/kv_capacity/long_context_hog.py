@@ -86,7 +86,9 @@ class LongContextHog:
         if case.episode is not None:
             share = case.attribution.share("capacity") if case.attribution else 0.0
             # Unique long prompts bring their own misses: that part is theirs as well.
-            share = max(share, 0.9 * (case.attribution.share("diversity") if case.attribution else 0))
+            share = max(
+                share, 0.9 * (case.attribution.share("diversity") if case.attribution else 0)
+            )
             weight = 0.95 * share
         place = case.timeline.place("kv_usage", item.run.onset[1])
         shown = Exhibit(

@@ -112,5 +112,3 @@ class PoolTooSmall:
         if pool.max_concurrency is not None:
             return pool.max_concurrency
         return pool.tokens / length if pool.tokens and length else None
-
-

@@ -74,7 +74,9 @@ class CachingDisabled:
             return None
         shown: list[Exhibit] = []
         if stated_off:
-            shown.append(stated("enable_prefix_caching", "False", "setting", case, "prefix_caching"))
+            shown.append(
+                stated("enable_prefix_caching", "False", "setting", case, "prefix_caching")
+            )
         prompts = case.timeline.grid["prompt_tokens"].sum()
         if silent:
             place = case.timeline.place("queries", case.window[1])

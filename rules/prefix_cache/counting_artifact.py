@@ -9,8 +9,8 @@ Why it matters
     Any tuning would be aimed at a fault of the measurement.
 
 Evidence it needs
-    Lookups and hits beside ``prompt_tokens_by_source`` (0.16+), or lookups beside prompt tokens, and
-    the version.
+    Lookups and hits beside ``prompt_tokens_by_source`` (0.16+), or lookups beside prompt tokens,
+    and the version.
 
 How it decides
     By the counting part of a fall (attribution), and by falls that only the raw counters show. Two

@@ -154,7 +154,6 @@ class PreemptionCliff:
             actions=(lower_batch(case, 1), admission_limit(case, 2)),
         )
 
-
     def _from_log(self, case: Case, first: Exhaustion) -> Opinion | None:
         """Judge stats lines alone: the printed rate stood and then fell with the exhaustion.
 

@@ -95,9 +95,7 @@ class ClientAborts:
             return None
         grid = case.timeline.grid.drop_nulls(["first_tokens", "ended"])
         begun, ended = grid["first_tokens"].to_numpy(), grid["ended"].to_numpy()
-        running, waiting = (
-            grid[name].fill_null(0.0).to_numpy() for name in ("running", "waiting")
-        )
+        running, waiting = (grid[name].fill_null(0.0).to_numpy() for name in ("running", "waiting"))
         grown = np.diff(running, prepend=running[:1])
         # A preempted request has its first token and waits: it is still in flight.
         grown = np.maximum(grown, grown + np.diff(waiting, prepend=waiting[:1]))
@@ -159,7 +157,7 @@ class ClientAborts:
     def _first_abort(
         self, grid: pl.DataFrame, aborted: np.ndarray, run: Run
     ) -> tuple[float, float]:
-        """Give the interval in which the aborts of a run began; the run itself lags by its window."""
+        """Give the interval in which the aborts of a run began; the run lags by its window."""
         times = grid["time"].to_numpy()
         at = run.first
         while at > 0 and aborted[at - 1] > 0 and run.first - at < 64:

@@ -8,7 +8,8 @@ Why it matters
     Latency is queueing and the cache is innocent. A larger limit may help, up to the ceiling.
 
 Evidence it needs
-    Running, waiting and KV usage; the limit itself from flags, or running that never passes a level.
+    Running, waiting and KV usage; the limit itself from flags, or running that never passes a
+    level.
 
 How it decides
     A sustained run with requests waiting, running at the limit (or at a plateau that it never
@@ -87,9 +88,11 @@ class SeatLimit:
         grid = case.timeline.grid.drop_nulls(["running", "waiting", "kv_usage"])
         if not grid.height:
             return None
-        holds = (grid["waiting"].to_numpy() >= 1) & (
-            grid["kv_usage"].to_numpy() < self.params.room
-        ) & (grid["running"].to_numpy() >= 1)
+        holds = (
+            (grid["waiting"].to_numpy() >= 1)
+            & (grid["kv_usage"].to_numpy() < self.params.room)
+            & (grid["running"].to_numpy() >= 1)
+        )
         counted = counted_preemptions(grid)
         if counted is not None:
             holds &= counted == 0
