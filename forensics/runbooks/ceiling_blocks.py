@@ -7,6 +7,7 @@
 
 import re
 
+from forensics.runbooks.fences import fences
 from forensics.runbooks.interface import CeilingBlock
 from forensics.runbooks.text import Lines, Mapped
 
@@ -18,12 +19,20 @@ _PAIR = re.compile(r"([\w-]+)=(?:\"([^\"]*)\"|(\S+))")
 
 
 def blocks(lines: Lines) -> list[CeilingBlock]:
-    """Return the blocks of a file; one that is not closed before the next has no body."""
+    """Return the blocks of a file; one that is not closed before the next has no body.
+
+    Marks inside a fenced block are examples.
+    """
     text = lines.text
     if "forensics:ceiling" not in text:
         return []
     found = []
-    openings = list(_OPENING.finditer(text))
+    shown = fences(lines)
+    openings = [
+        match
+        for match in _OPENING.finditer(text)
+        if not any(first <= lines.position(match.start())[0] <= last for first, last in shown)
+    ]
     for index, match in enumerate(openings):
         limit = openings[index + 1].start() if index + 1 < len(openings) else len(text)
         closing = _CLOSING.search(text, match.end(), limit)

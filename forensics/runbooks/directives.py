@@ -11,10 +11,11 @@ Forms, each in the comment style of its file (`<!-- … -->`, `# …`, or a JSON
 """
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Literal
 
+from forensics.runbooks.fences import fences
 from forensics.runbooks.text import Lines, Mapped
 
 DirectiveKind = Literal["disable", "enable", "disable-next-line", "snooze", "settings", "fault"]
@@ -60,14 +61,28 @@ class Directive:
     settings: tuple[tuple[str, str], ...] = ()
 
 
-def directives(lines: Lines) -> list[Directive]:
-    """Return the directives of a file in source order."""
+def directives(lines: Lines, *, markdown: bool) -> list[Directive]:
+    """Return the directives of a file in source order.
+
+    In Markdown a comment of HTML inside a fenced block is an example of one, and `#` begins a
+    comment only inside such a block, for which alone it speaks.
+    """
     if "forensics:" not in lines.text:
         return []
-    return [
-        _directive(lines, match.start("body"), match.end("body"), match.start())
-        for match in _COMMENT.finditer(lines.text)
-    ]
+    blocks = fences(lines) if markdown else []
+    found = []
+    for match in _COMMENT.finditer(lines.text):
+        directive = _directive(lines, match.start("body"), match.end("body"), match.start())
+        if markdown:
+            line, _ = lines.position(match.start("body"))
+            block = next((span for span in blocks if span[0] <= line <= span[1]), None)
+            if (block is None) != match.group().startswith("<!--"):
+                continue
+            if block is not None:
+                last = min(directive.last_line, block[1])
+                directive = replace(directive, last_line=last)
+        found.append(directive)
+    return found
 
 
 def _directive(lines: Lines, start: int, end: int, comment: int) -> Directive:

@@ -64,7 +64,7 @@ def read(
     if _RELEVANT.search(text) is None:
         return _document(path, kind, lines, settings, recorded, Parts()), []
     parts = Parts()
-    found = directives(lines)
+    found = directives(lines, markdown=kind == "markdown")
     front, first_line = _front_matter(lines) if kind == "markdown" else ((), 1)
     for key, value, start, end in (*front, *_settings_of(found)):
         try:
@@ -82,7 +82,8 @@ def read(
         structured.add_yaml(whole, parts)
     else:
         structured.add_json(whole, parts)
-    parts.blocks.extend(blocks(lines))
+    if kind == "markdown":
+        parts.blocks.extend(blocks(lines))
     written = [block.body.span for block in parts.blocks if block.body is not None]
     if written:  # what the tool wrote is not what the author says
         parts.prose = [
