@@ -22,14 +22,16 @@ def counting_part(
     known: each window's true rate lies between "all of them" and "none of them".
 
     Args:
-        timeline / episode: the engine and the fall.
-        before / after: figures of the episode's two windows.
+        timeline: the engine.
+        episode: the fall.
+        before: figures of its baseline.
+        after: figures of its low time.
     """
     fall = episode.before - episode.level
-    if episode.signal == "counter_hit_rate" and _by_source(timeline):
-        if before.hit_rate is not None and after.hit_rate is not None:
-            value = _clip(fall - (before.hit_rate - after.hit_rate), fall)
-            return Part("counting", value, value, value)
+    raw = episode.signal == "counter_hit_rate" and _by_source(timeline)
+    if raw and before.hit_rate is not None and after.hit_rate is not None:
+        value = _clip(fall - (before.hit_rate - after.hit_rate), fall)
+        return Part("counting", value, value, value)
     if episode.signal == "hit_rate" and _by_source(timeline):
         return Part("counting", 0.0, 0.0, 0.0)
     unit = _unit_change(timeline, episode, before)

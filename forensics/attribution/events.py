@@ -13,6 +13,8 @@ from forensics.timeline import EngineTimeline, Mark
 LOSES_CACHE = frozenset({"restart", "reset", "start", "sleep"})
 # A fall starts within 1-2 scrapes of the event (diagnosis.md 3.2); the server may be down between.
 _NEAR_STEPS = 2.0
+# Clocks of log and metrics are matched to a stats interval (10 s by default) at best.
+_CLOCK_SLACK_S = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +36,7 @@ class Cold:
 
 def causing_event(timeline: EngineTimeline, episode: Episode) -> Mark | None:
     """Find the event that emptied the cache at the onset; None when there was none."""
-    margin = _NEAR_STEPS * timeline.step_s
+    margin = max(_NEAR_STEPS * timeline.step_s, _CLOCK_SLACK_S)
     early, late = episode.onset[0] - margin, episode.onset[1] + margin
     near = [m for m in timeline.marks if m.kind in LOSES_CACHE and early <= m.time <= late]
     # A process start that opens the recording is no event: nothing was cached before it.
@@ -62,7 +64,7 @@ def cold_part(timeline: EngineTimeline, episode: Episode) -> Cold | None:
 
 
 def _later(timeline: EngineTimeline, episode: Episode) -> tuple[Span, float, float] | None:
-    """Give the window after the low time (or its last third), its rate and twice the error of it."""
+    """Give the window after the low time (or its last third), its rate and twice its error."""
     weight = "hit_weight" if episode.signal == "hit_rate" else "queries"
     grid = (
         timeline.grid.filter(pl.col("time") > episode.onset[0])

@@ -68,10 +68,10 @@ def exact_split(
     ):
         if counted is not None and logged < _LEAST_COVERAGE * counted:
             return None
-    if contents.unit == "tokens" and prompt_len is not None:
-        if float(contents.lengths.mean()) < _WHOLE * prompt_len:
-            return None
-    # A log that begins in mid-life has not seen what was cached before; but what was hit was there.
+    known = contents.unit == "tokens" and prompt_len is not None
+    if known and float(contents.lengths.mean()) < _WHOLE * (prompt_len or 0.0):
+        return None
+    # A log that begins in mid-life has not seen what was cached before; what was hit was there.
     attainable = max(before[0], episode.before)
     return ExactSplit(
         attainable, max(after[0], episode.level), math.hypot(before[1], after[1]),

@@ -26,7 +26,7 @@ class Figures:
         queries_per_prompt_token: above 1.2 the counters are no hit rate.
         hit_per_request / miss_per_request: prompt tokens per request from cache / computed.
         prompt_len / output_len: tokens per request.
-        usage / usage_max: referenced share of the pool; `saturated` share of points at 0.97 or more.
+        usage / usage_max: referenced share of the pool; `saturated` share of points from 0.97 on.
         usage_per_running: pool share per running request.
         running / waiting / waiting_max: requests.
         preemptions: count; `preemptions_per_request`; `preemptions_per_min`.

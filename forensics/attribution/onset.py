@@ -23,6 +23,7 @@ class Shape:
         turnover: tokens newly written from the onset until half of the fall was reached, over the
             free tokens of the pool then; below 1 a block released right before the onset was still
             there. None without pool size or token counters.
+        usage: highest share of the pool in use from the onset until then; None when not observed.
         half_time_s: seconds from the onset until half of the fall was reached.
     """
 
@@ -30,6 +31,7 @@ class Shape:
     first_half: float
     turnover: float | None
     half_time_s: float
+    usage: float | None
 
 
 def shape(timeline: EngineTimeline, episode: Episode, pool_tokens: float | None) -> Shape | None:
@@ -59,6 +61,7 @@ def shape(timeline: EngineTimeline, episode: Episode, pool_tokens: float | None)
         first_half=float(np.clip(first / last, 0.0, 1.0)) if last > 0 else 1.0,
         turnover=_turnover(timeline, episode.onset[0], reached, pool_tokens),
         half_time_s=reached - episode.onset[0],
+        usage=_peak(timeline, episode.onset[0], reached),
     )
 
 
@@ -76,7 +79,9 @@ def written(grid: pl.DataFrame) -> np.ndarray | None:
     rate = grid["hit_rate"].fill_null(0.0).to_numpy()
     guess = prompt.fill_null(0.0).to_numpy() * (1.0 - np.clip(rate, 0.0, 1.0))
     total: np.ndarray = np.where(np.isnan(computed), guess, computed)
-    return total + generated.fill_null(0.0).to_numpy()
+    added: np.ndarray = generated.fill_null(0.0).to_numpy()
+    result: np.ndarray = total + added
+    return result
 
 
 def _turnover(
@@ -95,6 +100,12 @@ def _turnover(
     free = pool_tokens * (1.0 - float(usage.mean()))
     # The interval that ends at the onset is counted in: the change may lie anywhere in it.
     return float(amounts[inside].sum()) / max(free, 1.0)
+
+
+def _peak(timeline: EngineTimeline, start: float, end: float) -> float | None:
+    inside = (pl.col("time") > start) & (pl.col("time") <= end)
+    usage = timeline.grid.filter(inside)["kv_usage"].drop_nulls().to_numpy()
+    return float(usage.max()) if usage.size else None
 
 
 def _mean(values: np.ndarray, weights: np.ndarray) -> float:

@@ -8,10 +8,11 @@ from forensics.attribution.records import Witness
 from forensics.episodes import Episode
 from forensics.timeline import EngineTimeline
 
+NEVER_FILLED = "pool_never_filled"
 # Log-odds of what cannot be otherwise, and of what hardly can.
 CERTAIN = 6.0
 STRONG = 2.0
-# Prompts at least a quarter longer with hit tokens per request kept: a mix shift (diagnosis.md 3.5).
+# Prompts a quarter longer with hit tokens per request kept: a mix shift (diagnosis.md 3.5).
 _LONGER = 1.25
 _HITS_KEPT = 0.8
 # Exhausted pool: a quarter of the time full, a preemption per 100 requests (diagnosis.md 3.4).
@@ -45,8 +46,10 @@ def verdicts(
     """Give the witnesses that count whatever the score says.
 
     Args:
-        timeline / episode: the engine and the fall.
-        before / after: figures of the two windows.
+        timeline: the engine.
+        episode: the fall.
+        before: figures of its baseline.
+        after: figures of its low time.
         pool_tokens: size of the pool, None when unknown.
         foot: pool tokens per running request over its own tokens, before and after.
     """
@@ -54,7 +57,7 @@ def verdicts(
     total = _written_since_start(timeline, episode.after.end)
     if pool_tokens is not None and total is not None and total < pool_tokens:
         share = total / pool_tokens
-        found.append(Witness("pool_never_filled", share, None, share, -CERTAIN))
+        found.append(Witness(NEVER_FILLED, share, None, share, -CERTAIN))
     length = _ratio(after.prompt_len, before.prompt_len)
     hits = _ratio(after.hit_per_request, before.hit_per_request)
     if length is not None and hits is not None and length >= _LONGER and hits >= _HITS_KEPT:

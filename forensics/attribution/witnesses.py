@@ -9,14 +9,28 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import polars as pl
 
 from forensics.attribution.figures import Figures
 from forensics.attribution.onset import Shape
+from forensics.attribution.physics import exhausted
 from forensics.episodes import Episode, Span
 from forensics.timeline import EngineTimeline, Histogram
 
 # Shares of the mean prompt length below which a request counts as nearly all hit.
 _SMALL_SHARE = 0.1
+# Fewer requests than this were nearly all hit before: the witness has nothing to lose.
+_ONCE_SMALL = 0.3
+# Prompt lengths within e^0.3 count as alike: sessions that were cut short or grew by a turn.
+_ALIKE = 0.3
+# Usage at which hits broke in real exhaustions: 0.64-0.97 (observed.md 1).
+_FILLING = 0.6
+# Running requests that share less than this share nothing to speak of.
+_SHARES = 0.1
+_LEAST_POINTS = 8
+# Below this usage the pool has room, above it only running requests keep their blocks. Guess.
+_ROOM = 0.9
+_ENOUGH_FOR_ZERO = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +53,10 @@ def readings(
     """Read every witness that was observed.
 
     Args:
-        timeline / episode: the engine and the fall.
-        before / after: figures of the episode's two windows.
+        timeline: the engine.
+        episode: the fall.
+        before: figures of its baseline.
+        after: figures of its low time.
         course: how the fall came about.
         pool_tokens: size of the pool in tokens, None when unknown.
 
@@ -52,8 +68,10 @@ def readings(
         "request_rate": _change(before.requests_per_s, after.requests_per_s),
         "hit_tokens_per_request": _change(before.hit_per_request, after.hit_per_request),
         "queue": _queue(before, after),
-        "live_requests": _change(_live(before), _live(after)),
-        "level_near_zero": Reading(_near_zero(episode, after), episode.before, episode.level),
+        "demand": _change(_live(before), _live(after)),
+        "exhausted_by_like_requests": _exhausted(before, after, course),
+        "rate_follows_residence": _follows(timeline, episode),
+        "level_near_zero": _near_zero(timeline, episode),
         "reuse_gap_over_idle": _change(after.block_idle_s, after.block_reuse_s),
         "prompt_length_mix": _mix(timeline.histograms.get("prompt_len"), episode),
     }
@@ -62,11 +80,7 @@ def readings(
         found["fall_completed"] = Reading(course.first_half)
         if course.turnover is not None:
             found["pool_turnover"] = Reading(math.log(course.turnover + 0.05))
-    foot_before = footprint(before, pool_tokens)
-    foot_after = footprint(after, pool_tokens)
-    if foot_after is not None:
-        found["unshared_footprint"] = Reading(foot_after, foot_before, foot_after)
-    found["footprint_change"] = _change(foot_before, foot_after)
+    found |= _sharing(episode, footprint(before, pool_tokens), footprint(after, pool_tokens))
     computed = timeline.histograms.get("computed_len")
     if computed is not None:
         found["computed_spread"] = _spread(computed, episode)
@@ -101,20 +115,93 @@ def _queue(before: Figures, after: Figures) -> Reading | None:
 
 
 def _live(figures: Figures) -> float | None:
+    """Give requests in the server; one more, so that an idle baseline does not make it infinite."""
     if figures.running is None:
         return None
-    return figures.running + (figures.waiting or 0.0)
+    return 1.0 + figures.running + (figures.waiting or 0.0)
 
 
-def _near_zero(episode: Episode, after: Figures) -> float:
-    """Give 1 when hits vanished while several requests ran and the pool had room, falling to 0 at 5 %.
+def _exhausted(before: Figures, after: Figures, course: Shape | None) -> Reading | None:
+    """Give 1 where the pool filled up as hits broke, with prompts of the old length, else 0.
 
-    Requests that run together always find what they share, whatever was evicted; so hits at zero
-    mean that they share nothing. An exhausted pool hides this, and so does a single running request.
+    Running requests that fill the pool leave nothing idle in it, so what idle blocks served is lost
+    to capacity. Prompts of another length would mean other traffic as well; hits that broke while
+    the pool was nearly empty had another reason than the exhaustion that came later.
     """
-    if (after.saturated or 0.0) >= 0.25 or (after.running or 0.0) < 2.0:
-        return 0.0
-    return float(np.clip(1.0 - episode.level / 0.05, 0.0, 1.0))
+    if after.saturated is None or after.preemptions_per_request is None or course is None:
+        return None
+    if not before.prompt_len or not after.prompt_len or course.usage is None:
+        return None
+    alike = abs(math.log(after.prompt_len / before.prompt_len)) < _ALIKE
+    filling = course.usage >= _FILLING
+    return Reading(float(exhausted(after) and alike and filling), before.saturated, after.saturated)
+
+
+def _follows(timeline: EngineTimeline, episode: Episode) -> Reading | None:
+    """Give the correlation of hit rate and log residence time within the low time.
+
+    Where blocks survive too short, longer survival brings hits; where prompts share nothing, not.
+    (Hits themselves lengthen survival a little, so a weak correlation is normal.)
+    """
+    rows = (
+        timeline.grid.filter(
+            (pl.col("time") > episode.onset[1]) & (pl.col("time") <= episode.after.end)
+        )
+        .select("hit_rate", "residence_s")
+        .drop_nulls()
+    )
+    if rows.height < _LEAST_POINTS:
+        return None
+    rate = rows["hit_rate"].to_numpy()
+    residence = np.log(rows["residence_s"].to_numpy() + 0.1)
+    if float(rate.std()) < 1e-6 or float(residence.std()) < 1e-6:
+        return None
+    return Reading(float(np.corrcoef(rate, residence)[0, 1]))
+
+
+def _sharing(
+    episode: Episode, before: float | None, after: float | None
+) -> dict[str, Reading | None]:
+    """Read what running requests share: such prefixes are pinned, eviction cannot take them."""
+    if before is None or after is None:
+        return {}
+    pinned = max(0.0, 1.0 - before)
+    idle = min(1.0, max(0.0, episode.before - pinned))
+    found: dict[str, Reading | None] = {
+        "idle_hits": Reading(idle / episode.before if episode.before > 0 else 0.0),
+        "loss_beyond_idle": Reading(max(0.0, episode.before - episode.level - idle)),
+        "footprint_change": _change(before, after),
+    }
+    if pinned >= _SHARES:
+        found["unshared_footprint"] = Reading(after, before, after)
+    return found
+
+
+def _near_zero(timeline: EngineTimeline, episode: Episode) -> Reading | None:
+    """Give 1 when hits vanished while requests ran side by side with room in the pool, 0 from 5 %.
+
+    An eviction queue keeps what was used last, so some reuse survives it in any but a strictly
+    cyclic order; hits at zero mean that nothing is shared. An exhausted pool hides this, and too
+    few requests cannot show it (no hit in n: below 3/n with 95 % confidence).
+    """
+    names = [name for name in ("first_tokens", "finished") if timeline.has(name)]
+    if not names or not timeline.has("kv_usage"):
+        return None
+    rows = (
+        timeline.grid.filter(
+            (pl.col("time") > episode.onset[1])
+            & (pl.col("time") <= episode.after.end)
+            & (pl.col("kv_usage") < _ROOM)
+            & (pl.col("running") >= 2.0)
+        )
+        .select("hit_rate", "hit_weight", names[0])
+        .drop_nulls()
+    )
+    total = float(rows["hit_weight"].sum())
+    if total <= 0 or float(rows[names[0]].sum()) < _ENOUGH_FOR_ZERO:
+        return None
+    level = float((rows["hit_rate"] * rows["hit_weight"]).sum()) / total
+    return Reading(float(np.clip(1.0 - level / 0.05, 0.0, 1.0)), episode.before, level)
 
 
 def _shares(histogram: Histogram, span: Span) -> np.ndarray | None:
@@ -154,7 +241,7 @@ def _entropy(cumulative: np.ndarray) -> float:
 
 
 def _small(histogram: Histogram, episode: Episode, prompt_len: float | None) -> Reading | None:
-    """Give the share of requests that still compute next to nothing: they found what they sought."""
+    """Give the share of requests that still compute next to nothing: they were nearly all hit."""
     before = _shares(histogram, episode.baseline)
     after = _shares(histogram, episode.after)
     if before is None or after is None or not prompt_len:
@@ -163,4 +250,4 @@ def _small(histogram: Histogram, episode: Episode, prompt_len: float | None) -> 
     limit = _SMALL_SHARE * prompt_len
     old = float(np.interp(limit, edges, np.concatenate(([0.0], before[:-1]))))
     new = float(np.interp(limit, edges, np.concatenate(([0.0], after[:-1]))))
-    return Reading(new, old, new)
+    return Reading(new, old, new) if old >= _ONCE_SMALL else None
