@@ -153,6 +153,10 @@ def _columns(told: Mapping[str, str], step: float, pool: int | None, seed: str) 
     columns.origins = {name: Origin("metrics", 0, name) for name in values}
     if "hit_rate" in values and "hit_weight" not in values:
         columns.values["hit_weight"] = values.get("prompt_tokens", np.full(count, 20_000.0))
+    for rate, amount in (("prompt_tps", "prompt_tokens"), ("generation_tps", "generation_tokens")):
+        if rate in values and amount not in values:  # stats lines print rates only
+            columns.values[amount] = columns.get(rate) * columns.elapsed()
+            columns.origins[amount] = Origin("log", 0, "stats_periodic")
     derive(columns, np.full(count, float(pool)) if pool else None)
     return columns
 
