@@ -21,6 +21,8 @@ PART_OF_ANSWER = 0.2
 """Share of the whole fall from which a cause counts as part of the answer (JSON contract)."""
 _FATAL = frozenset({"engine-crash", "pool-too-small", "engine-stall"})
 _FATAL_WEIGHT = 0.9
+# Episodes of one cause at least half as large as its largest belong to the same incident (guess).
+_COMPARABLE = 0.5
 # Without a fall: what stops service leads over what slows it, which leads over what is merely so.
 _RANK = {Severity.CRITICAL: 2, Severity.WARNING: 1, Severity.INFO: 0}
 
@@ -79,11 +81,16 @@ class Judged:
 
     @property
     def points(self) -> float:
-        """Hit-rate points that this cause took in its case; 0 without a fall."""
-        episode = self.case.episode
+        """Hit-rate points that this cause took in its case; 0 without a fall.
+
+        A dip that came back by itself counts half, unless an event emptied the cache: what lasts is
+        what the operator asks about.
+        """
+        episode, attribution = self.case.episode, self.case.attribution
         if episode is None or self.opinion.share is None:
             return 0.0
-        return (episode.before - episode.level) * self.opinion.share
+        passing = episode.recovered and (attribution is None or attribution.share("cold") == 0.0)
+        return (episode.before - episode.level) * self.opinion.share * (0.5 if passing else 1.0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +171,7 @@ def _by_falls(
         if second is not None
         else None
     )
-    attribution = first.case.attribution
-    if confidence < ANSWERED or (attribution is not None and not attribution.decided):
+    if confidence < ANSWERED:
         return _abstain(first, second, leading, causes, shares, ordered)
     contributing = tuple(
         Contribution(cause, round(shares[cause], 3))
@@ -176,7 +182,7 @@ def _by_falls(
         cause=first.opinion.cause,
         confidence=round(confidence, 3),
         engine=first.case.timeline.engine,
-        onset=first.opinion.onset,
+        onset=_first_onset(first, ordered),
         end=first.opinion.end,
         summary=first.opinion.summary,
         contributing=contributing,
@@ -184,6 +190,24 @@ def _by_falls(
         missing=first.opinion.missing,
     )
     return verdict, _roles(ordered, verdict)
+
+
+def _first_onset(leading: Judged, ordered: Sequence[Judged]) -> tuple[float, float] | None:
+    """Give where the leading cause first struck: bursts of one cause are one incident."""
+    strikes = [
+        item.opinion.onset
+        for item in ordered
+        if item.opinion.cause == leading.opinion.cause
+        and item.case.timeline.engine == leading.case.timeline.engine
+        and item.opinion.onset is not None
+        and _taken(item) >= _COMPARABLE * _taken(leading)
+        and item.opinion.weight >= ANSWERED
+    ]
+    return min(strikes, default=leading.opinion.onset)
+
+
+def _taken(item: Judged) -> float:
+    return _fall(item.case) * (item.opinion.share or 0.0)
 
 
 def _abstain(

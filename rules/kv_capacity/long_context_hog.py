@@ -84,12 +84,10 @@ class LongContextHog:
         share = None
         weight = 0.85
         if case.episode is not None:
-            share = case.attribution.share("capacity") if case.attribution else 0.0
-            # Unique long prompts bring their own misses: that part is theirs as well.
-            share = max(
-                share, 0.9 * (case.attribution.share("diversity") if case.attribution else 0)
-            )
-            weight = 0.95 * share
+            # Long unique prompts take the blocks and bring misses of their own: both parts are theirs.
+            parts = ("capacity", "diversity") if case.attribution is not None else ()
+            share = sum(case.attribution.share(part) for part in parts) if case.attribution else 0.0
+            weight = 0.9 * min(1.0, share)
         place = case.timeline.place("kv_usage", item.run.onset[1])
         shown = Exhibit(
             "usage_per_running", before, after, "share of the pool per running request", place

@@ -40,6 +40,7 @@ from forensics.catalog.messages import Message
 from rules.actions import fix_template, probe, route_by_prefix
 from rules.exhibits import compare
 from rules.interface import Case, Opinion, Params, Severity
+from rules.prefix_cache.strength import strength
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +79,7 @@ class DiversityLoss:
         return Opinion(
             rule_id=self.id,
             cause=self.name,
-            weight=share * (0.97 if decided else 0.85),
+            weight=strength(case.attribution, "diversity"),
             severity=self.severity,
             summary=Message(
                 "PC103.summary" if decided else "PC103.undecided",

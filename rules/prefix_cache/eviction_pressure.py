@@ -42,6 +42,7 @@ from rules.actions import admission_limit, grow_pool, probe, route_by_prefix
 from rules.exhibits import compare
 from rules.interface import Case, Opinion, Params, Severity
 from rules.prefix_cache.regime import regime_strength
+from rules.prefix_cache.strength import strength
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,14 +74,15 @@ class EvictionPressure:
         """Judge one fall by its capacity part outside the preemption regime."""
         if case.episode is None or case.attribution is None:
             return None
-        share = case.attribution.share("capacity") * (1.0 - regime_strength(case.after))
+        calm = 1.0 - regime_strength(case.after)
+        share = case.attribution.share("capacity") * calm
         if share < self.params.least_share:
             return None
         decided = case.attribution.decided
         return Opinion(
             rule_id=self.id,
             cause=self.name,
-            weight=share * (0.97 if decided else 0.85),
+            weight=calm * strength(case.attribution, "capacity"),
             severity=self.severity,
             summary=Message(
                 "PC102.summary" if decided else "PC102.undecided",

@@ -46,6 +46,7 @@ from rules.exhaustion import Exhaustion, exhaustions
 from rules.exhibits import compare
 from rules.interface import Case, Exhibit, Opinion, Params, Severity
 from rules.prefix_cache.regime import regime_strength
+from rules.prefix_cache.strength import strength
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +104,7 @@ class PreemptionCliff:
         return Opinion(
             rule_id=self.id,
             cause=self.name,
-            weight=regime * _weight(share, case.attribution.decided),
+            weight=regime * strength(case.attribution, "capacity"),
             severity=self.severity,
             summary=summary,
             share=share * regime,
@@ -194,10 +195,6 @@ class PreemptionCliff:
 
 def _preempting(item: Exhaustion) -> bool:
     return (item.preemptions or 0.0) >= 2 or (item.preemptions is None and item.conserved >= 2)
-
-
-def _weight(share: float, decided: bool) -> float:
-    return share * (0.97 if decided else 0.85)
 
 
 def _best_rate(case: Case) -> float | None:
