@@ -1,9 +1,7 @@
 """Puts the stretches of one log together and lays them in tables.
 
 Three things need more than one line, so they are settled here: stamps of unstamped lines at the
-beginning of a stretch, the last line of a traceback, and lines that are only counted. Counted lines
-become one event per stats interval: an interval ends with a stats line that has a new stamp, and
-where the server prints none (idle, `--api-server-count` above 1) after ten seconds.
+beginning of a stretch, the last line of a traceback, and counts of intervals that cross a border.
 """
 
 from collections import Counter
@@ -14,8 +12,9 @@ import polars as pl
 
 from forensics.evidence import EVENTS, FACTS, Damage, FileCoverage
 from parsers.interface import Parsed
-from parsers.vllm_log.chunks import INTERVAL_S
+from parsers.vllm_log.bulk import code_of
 from parsers.vllm_log.frames import PLACE, Stretch, place_columns
+from parsers.vllm_log.intervals import counted_events, new_stamps
 from parsers.vllm_log.records import MAX_DAMAGES, Mark, Place, Record
 
 REQUEST_ROWS_BYTES = 32 << 20  # request lines of larger logs are counted per interval, not kept
@@ -23,9 +22,9 @@ ERROR_CHARS = 2000
 UNKNOWN_SHAPES = 20
 
 _STEPS = {
-    "request_received": "received",
-    "request_added": "added",
-    "request_finished": "finished",
+    "request_received": code_of("request", "received"),
+    "request_added": code_of("request", "added"),
+    "request_finished": code_of("request", "finished"),
 }
 _Held = dict[str | None, tuple[str, float]]
 
@@ -43,13 +42,15 @@ def assemble(stretches: Sequence[Stretch], source: int, size: int, name: str) ->
         facts.append(_carried(one.facts, held))
         marks += [mark._replace(place=_place(mark.place, held)) for mark in one.marks]
         held.update(one.last)
-    rows = pl.concat([*events, _tracebacks(marks)])
+    ends = new_stamps(pl.concat(one.ends for one in stretches))
+    rows = pl.concat(events)
     counted = pl.concat(tallies)
     if size > REQUEST_ROWS_BYTES:
-        steps = rows.filter(pl.col("kind").is_in(list(_STEPS)))
-        rows = rows.filter(~pl.col("kind").is_in(list(_STEPS)))
-        counted = pl.concat([counted, _steps(steps)])
-    rows = pl.concat([rows, _intervals(counted, rows)]).sort("offset", maintain_order=True)
+        is_step = pl.col("kind").is_in(list(_STEPS))
+        counted = pl.concat([counted, _steps(rows.filter(is_step))])
+        rows = rows.filter(~is_step)
+    few = pl.concat([_tracebacks(marks), counted_events(counted, ends)])
+    rows = rows.merge_sorted(few.sort("offset", maintain_order=True), key="offset")
     number = pl.lit(source, pl.UInt32()).alias("source")
     return Parsed(
         coverage=_coverage(stretches, source, size, name),
@@ -118,63 +119,8 @@ def _steps(steps: pl.DataFrame) -> pl.DataFrame:
         "stamp",
         "outer",
         "instance",
-        pl.lit("request").alias("label"),
-        pl.col("kind").replace_strict(_STEPS, return_dtype=pl.String()).alias("detail"),
+        pl.col("kind").replace_strict(_STEPS, return_dtype=pl.Int64()).alias("code"),
         pl.lit(1, pl.UInt64()).alias("lines"),
-    )
-
-
-def _intervals(tallies: pl.DataFrame, events: pl.DataFrame) -> pl.DataFrame:
-    """Return one event per interval, instance, status and path class."""
-    ends = (
-        events.filter(pl.col("kind") == "stats_periodic")
-        .select("offset", "instance", "stamp")
-        .sort("offset")
-        .filter((pl.col("stamp") != pl.col("stamp").shift(1).over("instance")).fill_null(True))
-        .select("instance", "offset", pl.col("offset").alias("end"), pl.col("stamp").alias("begun"))
-    )
-    ordered = tallies.sort("offset")
-    if ordered["instance"].null_count() == ordered.height:
-        joined = ordered.join_asof(ends.drop("instance"), on="offset", strategy="backward")
-    else:
-        joined = ordered.join_asof(
-            ends, on="offset", by="instance", strategy="backward", check_sortedness=False
-        )
-    since = pl.coalesce(pl.col("stamp") - pl.col("begun"), "stamp", "outer")
-    grouped = joined.group_by(
-        "instance",
-        "label",
-        "detail",
-        pl.col("end").fill_null(0),
-        (since / INTERVAL_S).floor().alias("slot"),
-        maintain_order=True,
-    ).agg(pl.col("offset", "clock", "stamp", "outer").first(), pl.col("lines").sum())
-    requests = pl.col("label") == "request"
-    return grouped.select(
-        "offset",
-        "clock",
-        "stamp",
-        "outer",
-        "instance",
-        pl.lit(None, pl.String()).alias("engine"),
-        pl.lit("APIServer").alias("process"),
-        pl.when(requests)
-        .then(pl.lit("request_counts"))
-        .otherwise(pl.lit("http_access"))
-        .alias("kind"),
-        pl.when(requests)
-        .then(_text('{"', "detail", '":', "lines", "}"))
-        .otherwise(
-            _text('{"status":', "label", ',"path_class":"', "detail", '","count":', "lines", "}")
-        )
-        .alias("fields"),
-    )
-
-
-def _text(*pieces: str) -> pl.Expr:
-    """Join literal text and columns in turn: text, column, text, ..."""
-    return pl.concat_str(
-        [pl.col(piece) if at % 2 else pl.lit(piece) for at, piece in enumerate(pieces)]
     )
 
 

@@ -6,7 +6,7 @@ one integer. A line is counted here only if everything that the patterns ask of 
 are read one by one.
 """
 
-from http.client import responses
+from http import HTTPStatus
 from typing import NamedTuple
 
 import numpy as np
@@ -14,13 +14,17 @@ import numpy.typing as npt
 
 from parsers.vllm_log.access import path_class
 
+Bytes = npt.NDArray[np.uint8]
 Ints = npt.NDArray[np.int64]
 Words = npt.NDArray[np.uint64]
 Floats = npt.NDArray[np.float64]
-Mask = npt.NDArray[np.bool_]
 
-PAD = 128  # zero bytes behind a chunk, so that a word can be read at any place of it
-_LEAD = 64  # and spaces before it
+PAD = 128  # bytes around a chunk, so that words and windows can be read at any place of it
+
+STEPS = ("received", "added", "finished")
+STATS = -1
+CLASSES = ("api", "metrics", "health", "other")
+_STATUS_BASE = 16
 
 _DIGITS = np.array([0, 1, 3, 4, 6, 7, 9, 10, 12, 13])
 _MARKS = np.array([2, 5, 8, 11])
@@ -29,43 +33,38 @@ _MONTH_DAYS = np.array([31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 _DAYS_BEFORE = np.cumsum(_MONTH_DAYS) - _MONTH_DAYS
 _YEAR_START = 730  # days from 1970 to 1972
 
-STEPS = ("received", "added", "finished")
-STATS = -1
-CLASSES = ("api", "metrics", "health", "other")
-_STATUS_BASE = 16
 
-
-def _word(text: bytes) -> int:
-    return int.from_bytes(text[:8].ljust(8, b"\0"), "little")
+def _word(text: bytes) -> np.uint64:
+    return np.uint64(int.from_bytes(text[:8].ljust(8, b"\0"), "little"))
 
 
 _INFO_ACCESS = _word(b"INFO:   ")
-_INFO_STAMP = _word(b"INFO \0\0\0")
+_INFO_STAMP = _word(b"INFO ")
+_THREE = np.uint64((1 << 24) - 1)
 _FIVE = np.uint64((1 << 40) - 1)
-_STEP_WORDS = {  # first word → where "request " stands, code
-    _word(b"Received"): (9, 1),
-    _word(b"Added re"): (6, 2),
-    _word(b"Finished"): (9, 3),
-}
-_STATS_BEGINNINGS = (_word(b"Engine 0"), _word(b"Avg prom"))
+_SPREAD = np.uint64(0x9E3779B97F4A7C15)
+_DASH = _word(b" - ")
 _REQUEST = _word(b"request ")
+_STEP_WORDS = (  # first word, where "request " stands, code
+    (_word(b"Received"), 9, 1),
+    (_word(b"Added re"), 6, 2),
+    (_word(b"Finished"), 9, 3),
+)
+_STATS_BEGINNINGS = (_word(b"Engine 0"), _word(b"Avg prom"))
 _HTTP = _word(b" HTTP/1.")
 _COLOUR_END = _word(b")\x1b[0;0m ")
-# The first eight bytes behind the path tell the status; the shortest ending has just as many.
-_BY_BEGINNING = {
-    _word(f'" {int(status)} {reason}'.encode()): (
-        f'" {int(status)} {reason}'.encode(),
-        int(status),
-    )
-    for status, reason in responses.items()
-}
+_ENDINGS = {int(status): f'" {int(status)} {status.phrase}'.encode() for status in HTTPStatus}
+_BY_LAST: dict[int, list[int]] = {}
+for _status, _ending in _ENDINGS.items():
+    _BY_LAST.setdefault(int(_word(_ending[-8:])), []).append(_status)
+_OK = _word(_ENDINGS[200])
 
 
 class Sorted(NamedTuple):
     """The lines of a chunk, sorted.
 
     Attributes:
-        starts / ends: offsets of the lines in the chunk, without line feeds.
+        starts / ends: places of the lines in the buffer, without line feeds.
         heads: where the record begins, behind one process prefix.
         codes: per line 0 for one to be read by itself, STATS for one that looks like a plain stats
             line, else what is counted; see `label_of`.
@@ -79,15 +78,6 @@ class Sorted(NamedTuple):
     stamps: Floats
 
 
-class _Chunk(NamedTuple):
-    data: npt.NDArray[np.uint8]
-    words: Words
-    heads: Ints
-    tails: Ints
-    codes: Ints
-    stamps: Floats
-
-
 def label_of(code: int) -> tuple[str, str]:
     """Return label and detail of a tally for a code."""
     if code < _STATUS_BASE:
@@ -96,119 +86,133 @@ def label_of(code: int) -> tuple[str, str]:
     return str(status), CLASSES[detail]
 
 
-def padded(chunk: bytes) -> bytes:
-    """Surround a chunk so that words around its lines can be read."""
-    return b"".join((b" " * _LEAD, chunk, b"\0" * PAD))
+def code_of(label: str, detail: str) -> int:
+    """Return the code of a tally; the inverse of `label_of`."""
+    if label == "request":
+        return STEPS.index(detail) + 1
+    return _STATUS_BASE + int(label) * len(CLASSES) + CLASSES.index(detail)
 
 
-def sort_lines(buffer: bytes, *, requests: bool) -> Sorted:
-    """Sort the lines of a padded chunk that ends in a line feed.
+class _Chunk:
+    """A buffer seen as bytes, as words at every place, and as windows at every place."""
+
+    def __init__(self, buffer: bytearray, end: int) -> None:
+        self.data: Bytes = np.frombuffer(buffer, np.uint8)
+        self.words: Words = np.ndarray((len(buffer) - 8,), "<u8", buffer, 0, (1,))
+        self.ends: Ints = np.flatnonzero(self.data[PAD:end] == 10) + PAD
+        self.starts = np.empty_like(self.ends)
+        self.starts[:1] = PAD
+        self.starts[1:] = self.ends[:-1] + 1
+        # A carriage return before the line feed belongs to neither.
+        self.tails = self.ends - (self.data[self.ends - 1] == 13)
+        self.heads = self._heads()
+
+    def window(self, places: Ints, width: int) -> Bytes:
+        """Return `width` bytes at each place, one row each."""
+        rows: Bytes = np.lib.stride_tricks.as_strided(
+            self.data, (len(self.data) - width, width), (1, 1), writeable=False
+        )
+        return rows[places]
+
+    def _heads(self) -> Ints:
+        begins = self.data[self.starts]
+        prefixed = np.flatnonzero((begins == 40) | (begins == 27))
+        if not len(prefixed):
+            return self.starts
+        heads = self.starts.copy()
+        at = self.starts[prefixed]
+        close = self.window(at, 48) == 41
+        behind = at + close.argmax(axis=1)
+        skipped = np.where(self.words[behind] == _COLOUR_END, 8, 2)
+        # Without a closing bracket in sight, and where a line is shorter, the line is its own head.
+        inside = close.any(axis=1) & (behind + skipped < self.tails[prefixed])
+        heads[prefixed] = np.where(inside, behind + skipped, at)
+        return heads
+
+
+def sort_lines(buffer: bytearray, end: int, *, requests: bool) -> Sorted:
+    """Sort the lines between PAD and `end` of a buffer; there is a line feed before `end`.
 
     Args:
-        buffer: from `padded`.
+        buffer: has PAD bytes before and behind the lines.
+        end: the place behind the last line feed.
         requests: count request steps too; else they are left to be read one by one.
     """
-    data = np.frombuffer(buffer, np.uint8)
-    words: Words = np.ndarray((len(buffer) - 8,), "<u8", buffer, 0, (1,))
-    ends: Ints = np.flatnonzero(data[:-PAD] == 10)
-    starts = np.empty_like(ends)
-    starts[0] = _LEAD
-    starts[1:] = ends[:-1] + 1
-    # A carriage return before the line feed belongs to neither.
-    tails = ends - (data[ends - 1] == 13)
-    heads = _heads(data, words, starts)
-    codes = np.zeros(len(ends), np.int64)
-    stamps = np.full(len(ends), np.nan)
-    first = words[heads]
+    chunk = _Chunk(buffer, end)
+    codes = np.zeros(len(chunk.ends), np.int64)
+    stamps = np.full(len(chunk.ends), np.nan)
+    first = chunk.words[chunk.heads]
     access = np.flatnonzero(first == _INFO_ACCESS)
     if len(access):
-        codes[access] = _access_codes(data, words, heads[access], tails[access])
+        codes[access] = _access_codes(chunk, access)
     stamped = np.flatnonzero((first & _FIVE) == _INFO_STAMP)
     if len(stamped):
-        _message_codes(_Chunk(data, words, heads, tails, codes, stamps), stamped, requests)
-    return Sorted(starts, ends, heads, codes, stamps)
+        _message_codes(chunk, stamped, codes, stamps, requests=requests)
+    return Sorted(chunk.starts, chunk.ends, chunk.heads, codes, stamps)
 
 
-def _heads(data: npt.NDArray[np.uint8], words: Words, starts: Ints) -> Ints:
-    """Return where the record begins behind one process prefix, coloured or not."""
-    heads = starts
-    begins = data[starts]
-    prefixed = np.flatnonzero((begins == 40) | (begins == 27))
-    if len(prefixed):
-        heads = starts.copy()
-        at = starts[prefixed]
-        window = data[np.minimum(at[:, None] + np.arange(48), len(data) - 1)] == 41
-        close = window.argmax(axis=1)
-        found = window[np.arange(len(at)), close]
-        behind = at + close
-        coloured = words[np.minimum(behind, len(words) - 1)] == _COLOUR_END
-        heads[prefixed] = np.where(found, behind + np.where(coloured, 8, 2), at)
-        np.minimum(heads, len(words) - 1, out=heads)
-    return heads
+def _access_codes(chunk: _Chunk, access: Ints) -> Ints:
+    heads, tails = chunk.heads[access], chunk.tails[access]
+    statuses, closing = _statuses(chunk, tails)
+    quotes = chunk.window(heads + 8, 64) == 34
+    opening = heads + 8 + quotes.argmax(axis=1)
+    # Before the quotes: "client - "; between them: METHOD PATH HTTP/1.x.
+    good = (statuses > 0) & quotes.any(axis=1) & (opening + 9 < closing)
+    good &= (chunk.words[opening - 3] & _THREE) == _DASH
+    good &= chunk.words[closing - 9] == _HTTP
+    digit = chunk.data[closing - 1]
+    good &= (digit >= 48) & (digit <= 57)
+    classes = _classes(chunk.words, opening + 1)
+    good &= classes >= 0
+    return np.where(good, _STATUS_BASE + statuses * len(CLASSES) + classes, 0)
 
 
-def _access_codes(data: npt.NDArray[np.uint8], words: Words, heads: Ints, tails: Ints) -> Ints:
-    codes = np.zeros(len(heads), np.int64)
-    quotes = np.flatnonzero(data == 34)
-    if not len(quotes):
-        return codes
-    at = np.searchsorted(quotes, heads)
-    last = len(quotes) - 1
-    opening = quotes[np.minimum(at, last)]
-    closing = quotes[np.minimum(at + 1, last)]
-    beyond = quotes[np.minimum(at + 2, last)]
-    inside = (closing < tails) & (opening < closing) & ((beyond >= tails) | (at + 2 > last))
-    # Between the quotes: METHOD PATH HTTP/1.x; before them: "client - ".
-    inside &= words[np.maximum(closing - 9, 0)] == _HTTP
-    dash = words[np.maximum(opening - 3, 0)] & np.uint64(0xFFFFFF)
-    inside &= dash == _word(b" - ")
-    statuses = _statuses(words, np.minimum(closing, len(words) - 64), tails)
-    classes = _classes(words, opening + 1)
-    good = inside & (statuses > 0) & (classes >= 0)
-    codes[good] = _STATUS_BASE + statuses[good] * len(CLASSES) + classes[good]
-    return codes
+def _statuses(chunk: _Chunk, tails: Ints) -> tuple[Ints, Ints]:
+    """Return the status of lines that end in `" NNN Reason`, and where that ending begins.
 
-
-def _statuses(words: Words, closing: Ints, tails: Ints) -> Ints:
-    """Return the status of lines whose end is `" NNN Reason` with the reason HTTP gives it."""
-    found = np.zeros(len(closing), np.int64)
-    lengths = tails - closing
-    keys = words[closing]
-    for key in np.unique(keys):
-        tail, status = _BY_BEGINNING.get(int(key), (b"", 0))
-        if not status:
-            continue
-        same = (keys == key) & (lengths == len(tail))
-        for at in range(8, len(tail), 8):
-            piece = tail[at : at + 8]
-            mask = np.uint64((1 << 8 * len(piece)) - 1)
-            same &= (words[closing + at] & mask) == np.uint64(_word(piece))
-        found[same] = status
-    return found
+    The reason must be the one HTTP gives the status; other lines get 0.
+    """
+    words = chunk.words
+    last = words[tails - 8]
+    closing = tails - 8
+    fine = last == _OK
+    statuses = np.where(fine, 200, 0)
+    rest = np.flatnonzero(~fine)
+    for key in np.unique(last[rest]):
+        for status in _BY_LAST.get(int(key), ()):
+            ending = _ENDINGS[status]
+            same = rest[last[rest] == key]
+            begins = tails[same] - len(ending)
+            alike = begins >= PAD
+            begins = np.maximum(begins, 0)
+            for at in range(0, len(ending) - 8, 8):
+                alike &= words[begins + at] == _word(ending[at : at + 8])
+            statuses[same[alike]] = status
+            closing[same[alike]] = begins[alike]
+    return statuses, closing
 
 
 def _classes(words: Words, paths: Ints) -> Ints:
     """Return the class of each path, or -1 where sixteen bytes do not tell it."""
     classes = np.full(len(paths), -1, np.int64)
-    places = np.minimum(paths, len(words) - 9)
-    first, second = words[places], words[places + 8]
-    mixed = first ^ (second * np.uint64(0x9E3779B97F4A7C15))
-    _, index, inverse = np.unique(mixed, return_index=True, return_inverse=True)
-    if len(index) > 256:
-        return classes
-    for number, at in enumerate(index):
-        shown = int(first[at]).to_bytes(8, "little") + int(second[at]).to_bytes(8, "little")
-        told = _class_of(shown)
+    first, second = words[paths], words[paths + 8]
+    left = np.arange(len(paths))
+    for _ in range(64):
+        if not len(left):
+            break
+        one, two = first[left[0]], second[left[0]]
+        same = (first[left] == one) & (second[left] == two)
+        told = _class_of(int(one).to_bytes(8, "little") + int(two).to_bytes(8, "little"))
         if told is not None:
-            same = (inverse == number) & (first == first[at]) & (second == second[at])
-            classes[same] = CLASSES.index(told)
+            classes[left[same]] = CLASSES.index(told)
+        left = left[~same]
     return classes
 
 
 def _class_of(shown: bytes) -> str | None:
     """Tell the class of a path from the beginning of ``METHOD PATH ``, if that is enough."""
     method, blank, path = shown.partition(b" ")
-    if not blank or not method.isupper() or not path.startswith(b"/"):
+    if not blank or not method.isalpha() or not method.isupper() or not path.startswith(b"/"):
         return None
     bare, ended, _ = path.partition(b" ")
     text = bare.decode("ascii", "replace")
@@ -217,43 +221,48 @@ def _class_of(shown: bytes) -> str | None:
     return path_class(text) if ended else None
 
 
-def _message_codes(chunk: _Chunk, stamped: Ints, requests: bool) -> None:
+def _message_codes(
+    chunk: _Chunk, stamped: Ints, codes: Ints, stamps: Floats, *, requests: bool
+) -> None:
     """Sort lines with a vLLM head by the first words of their message."""
-    brackets = np.flatnonzero(chunk.data == 93)
-    if not len(brackets):
-        return
     places = chunk.heads[stamped]
     tails = chunk.tails[stamped]
-    at = np.minimum(np.searchsorted(brackets, places), len(brackets) - 1)
-    messages = np.minimum(brackets[at] + 2, len(chunk.words) - 16)
-    near = (messages > places + 20) & (messages < places + 80) & (messages < tails)
+    brackets = chunk.window(places + 20, 40) == 93
+    messages = places + 22 + brackets.argmax(axis=1)
+    near = brackets.any(axis=1) & (messages < tails)
     verbs = chunk.words[messages]
     for beginning in _STATS_BEGINNINGS:
-        chunk.codes[stamped[near & (verbs == beginning)]] = STATS
+        codes[stamped[near & (verbs == beginning)]] = STATS
     if not requests:
         return
-    for verb, (shift, code) in _STEP_WORDS.items():
-        taken = near & (verbs == verb) & (chunk.words[messages + shift] == _REQUEST)
+    taken = np.zeros(len(stamped), np.int64)
+    for verb, shift, code in _STEP_WORDS:
+        chosen = near & (verbs == verb) & (chunk.words[messages + shift] == _REQUEST)
         if code > 1:
-            taken &= chunk.data[tails - 1] == 46
-        chosen = np.flatnonzero(taken)
-        if len(chosen):
-            when = stamps_at(chunk.data, places[chosen] + 5)
-            valid = ~np.isnan(when)
-            lines = stamped[chosen[valid]]
-            chunk.codes[lines] = code
-            chunk.stamps[lines] = when[valid]
+            chosen &= chunk.data[tails - 1] == 46
+        taken[chosen] = code
+    lines = np.flatnonzero(taken)
+    when = stamps_at(chunk.window(places[lines] + 5, 14))
+    valid = ~np.isnan(when)
+    codes[stamped[lines[valid]]] = taken[lines[valid]]
+    stamps[stamped[lines[valid]]] = when[valid]
 
 
-def stamps_at(data: npt.NDArray[np.uint8], places: Ints) -> Floats:
-    """Read ``MM-DD HH:MM:SS`` at each place as `header.yearless` does; NaN where none stands."""
-    window = data[np.minimum(places, len(data) - 14)[:, None] + np.arange(14)].astype(np.int64)
-    digits = window[:, _DIGITS] - 48
+def stamps_at(window: Bytes) -> Floats:
+    """Read rows of ``MM-DD HH:MM:SS`` as `header.yearless` does; NaN for what is none."""
+    if not len(window):
+        return np.empty(0)
+    # Lines of one second follow each other, so most stamps equal the one before.
+    change = np.concatenate(([True], (window[1:] != window[:-1]).any(axis=1)))
+    rows = window[change]
+    digits = rows[:, _DIGITS].astype(np.int64) - 48
     valid = ((digits >= 0) & (digits <= 9)).all(axis=1)
-    valid &= (window[:, _MARKS] == _MARK_CODES).all(axis=1)
+    valid &= (rows[:, _MARKS] == _MARK_CODES).all(axis=1)
     month, day, hour, minute, second = (digits[:, 0::2] * 10 + digits[:, 1::2]).T
     valid &= (month >= 1) & (month <= 12) & (hour <= 23) & (minute <= 59) & (second <= 60)
     month = np.clip(month, 1, 12)
     valid &= (day >= 1) & (day <= _MONTH_DAYS[month - 1])
     days = _YEAR_START + _DAYS_BEFORE[month - 1] + day - 1
-    return np.where(valid, days * 86400.0 + hour * 3600 + minute * 60 + second, np.nan)
+    seconds = days * 86400.0 + hour * 3600 + minute * 60 + second
+    read = np.where(valid, seconds, np.nan)
+    return np.asarray(read[np.cumsum(change) - 1], np.float64)

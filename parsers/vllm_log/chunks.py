@@ -1,12 +1,15 @@
-"""Reads a log chunk by chunk: the bulk of its lines many at a time, the others one by one."""
+"""Reads a log chunk by chunk: the bulk of its lines many at a time, the others one by one.
 
-from collections.abc import Iterator
+Bytes are read into one buffer, over and over; what is left of a line at its end moves to its front.
+"""
+
 from typing import Protocol
 
 import numpy as np
 
 from forensics.evidence import CLOCKS
-from parsers.vllm_log.bulk import STATS, Floats, Ints, Sorted, padded, sort_lines
+from parsers.vllm_log.bulk import PAD, STATS, Floats, Ints, Sorted, sort_lines
+from parsers.vllm_log.plain_stats import read_plain
 from parsers.vllm_log.records import Counted, Part
 from parsers.vllm_log.scanner import MAX_LINE_BYTES, Scanner
 
@@ -20,80 +23,141 @@ _CLOCK_CODES = {clock: code for code, clock in enumerate(CLOCKS)}
 class Readable(Protocol):
     """Anything bytes can be read from."""
 
-    def read(self, count: int, /) -> bytes:
-        """Read up to `count` bytes; none at the end."""
-
-
-def chunks(stream: Readable) -> Iterator[tuple[int, bytes]]:
-    """Yield (offset, whole lines) from a stream; of an overlong line only what shows that it is."""
-    offset = 0
-    held = b""
-    while data := stream.read(CHUNK_BYTES):
-        end = data.rfind(b"\n") + 1
-        if end:
-            whole = held + data[:end] if held else data[:end]
-            yield offset, whole
-            offset += len(whole)
-            held = data[end:]
-        elif len(held) <= MAX_LINE_BYTES:
-            held += data
-        else:
-            offset += len(data)
-    if held:
-        yield offset, held
+    def readinto(self, buffer: memoryview, /) -> int | None:
+        """Fill the buffer; 0 at the end."""
 
 
 class ChunkReader:
-    """Reads chunks of whole lines into one `Part`.
+    """Reads a stream of lines into one `Part`.
 
     Args:
+        offset: where in the source the stream begins.
         count_requests: count request steps instead of keeping each as a row.
+        chunk_bytes: how much is read at once.
+
+    Attributes:
+        size: bytes read so far.
     """
 
-    def __init__(self, *, count_requests: bool) -> None:
+    def __init__(
+        self, *, offset: int = 0, count_requests: bool, chunk_bytes: int = CHUNK_BYTES
+    ) -> None:
         self.scanner = Scanner()
         self.count_requests = count_requests
+        self.size = 0
+        self._offset = offset  # of the first byte in the buffer
+        self._buffer = bytearray(PAD + chunk_bytes + PAD)
+        self._filled = PAD
+        self._skipping = False
 
     @property
     def part(self) -> Part:
         """What was read so far."""
         return self.scanner.part
 
-    def read(self, data: bytes, offset: int) -> None:
-        """Read a chunk of whole lines that starts at `offset`; the last may lack its line feed."""
-        if not data:
-            return
-        buffer = padded(data if data.endswith(b"\n") else data + b"\n")
-        lines = sort_lines(buffer, requests=self.count_requests)
-        base = offset - int(lines.starts[0])
-        counted = np.flatnonzero(lines.codes > 0)
+    def fill(self, stream: Readable) -> bool:
+        """Read some more of the stream and the lines that are whole now; False at its end."""
+        view = memoryview(self._buffer)[self._filled : len(self._buffer) - PAD]
+        got = stream.readinto(view) or 0
+        view.release()
+        if not got:
+            if self._filled > PAD:
+                # The last line may lack its line feed.
+                self._buffer[self._filled] = 10
+                self._filled += 1
+                self._take(self._filled)
+            return False
+        self.size += got
+        self._filled += got
+        if self._skipping:
+            self._skip()
+        end = self._buffer.rfind(b"\n", PAD, self._filled) + 1
+        if end:
+            self._take(end)
+        elif self._filled - PAD > MAX_LINE_BYTES:
+            self.scanner.overlong(self._offset)
+            self._skipping = True
+            self._offset += self._filled - PAD
+            self._filled = PAD
+        elif self._filled == len(self._buffer) - PAD:
+            self._buffer += bytes(CHUNK_BYTES)
+        return True
+
+    def _skip(self) -> None:
+        """Drop the rest of an overlong line."""
+        end = self._buffer.find(b"\n", PAD, self._filled) + 1
+        self._skipping = not end
+        self._drop(end or self._filled)
+
+    def _take(self, end: int) -> None:
+        """Read the lines up to `end`."""
+        self._lines(end)
+        self._drop(end)
+
+    def _drop(self, end: int) -> None:
+        """Move what lies behind `end` to the front."""
+        rest = self._buffer[end : self._filled]
+        self._offset += end - PAD
+        self._filled = PAD + len(rest)
+        self._buffer[PAD : self._filled] = rest
+
+    def _lines(self, end: int) -> None:
+        lines = sort_lines(self._buffer, end, requests=self.count_requests)
+        base = self._offset - PAD
+        plain = self._stats(lines, base)
+        single = np.flatnonzero(lines.codes == 0)
         before = self.part.last.get(None)
-        known, clocks, ends = self._singles(buffer, base, lines)
+        known, clocks, ends = self._singles(lines, single, base)
+        ends = np.union1d(ends, plain)
+        counted = np.flatnonzero(lines.codes > 0)
         if len(counted):
             self.part.lines += len(counted)
             self.part.matched += len(counted)
             carried = _Carried(known, clocks, before)
             self.part.counted.append(_grouped(lines, counted, carried, known, ends, base))
 
-    def _singles(self, buffer: bytes, base: int, lines: Sorted) -> tuple[Floats, Ints, Ints]:
+    def _stats(self, lines: Sorted, base: int) -> Ints:
+        """Read plain stats lines; those that are none are left to be read one by one."""
+        chosen = np.flatnonzero(lines.codes == STATS)
+        if not len(chosen):
+            return chosen
+        buffer = self._buffer
+        starts = lines.starts[chosen].tolist()
+        texts = [
+            buffer[start:end]
+            for start, end in zip(starts, lines.ends[chosen].tolist(), strict=True)
+        ]
+        found, stamps = read_plain(texts)
+        good = ~np.isnan(stamps)
+        lines.codes[chosen[~good]] = 0
+        lines.stamps[chosen[good]] = stamps[good]
+        part = self.part
+        rows = [
+            (base + start, stamp, *row)
+            for start, stamp, row in zip(starts, stamps.tolist(), found, strict=True)
+            if row is not None and stamp == stamp
+        ]
+        part.stats += rows
+        part.lines += len(rows)
+        part.matched += len(rows)
+        return chosen[good]
+
+    def _singles(self, lines: Sorted, single: Ints, base: int) -> tuple[Floats, Ints, Ints]:
         """Read the lines that are read one by one, in order, among the stamps of the others.
 
         Returns:
             Per line its own stamp (NaN for none) and clock; and where stats lines are.
         """
-        scanner = self.scanner
+        scanner, buffer = self.scanner, self._buffer
         known = lines.stamps.copy()
         clocks = np.full(len(known), _YEARLESS)
         ends: list[int] = []
         fast = np.maximum.accumulate(np.where(np.isnan(known), -1, np.arange(len(known))))
-        single = np.flatnonzero(lines.codes <= 0)
         seen = -1
         stats = scanner.stats_lines
-        for at, code, start, head, end, stamped in zip(
+        for at, start, end, stamped in zip(
             single.tolist(),
-            lines.codes[single].tolist(),
             lines.starts[single].tolist(),
-            lines.heads[single].tolist(),
             lines.ends[single].tolist(),
             fast[single].tolist(),
             strict=True,
@@ -101,8 +165,7 @@ class ChunkReader:
             if stamped > seen:
                 seen = stamped
                 scanner.stamp(None, "yearless", float(known[stamped]))
-            if code != STATS or not scanner.plain_stats(buffer, start, head, end, base):
-                scanner.line(buffer[start:end], base + start)
+            scanner.line(buffer[start:end], base + start)
             if scanner.stamped is not None:
                 clock, known[at] = scanner.stamped
                 clocks[at] = _CLOCK_CODES[clock]
@@ -119,11 +182,10 @@ class _Carried:
 
     def __init__(self, known: Floats, clocks: Ints, before: tuple[str, float] | None) -> None:
         clock, stamp = before or ("none", float("nan"))
-        places = np.arange(len(known))
-        last = np.maximum.accumulate(np.where(np.isnan(known), -1, places))
+        last = np.maximum.accumulate(np.where(np.isnan(known), -1, np.arange(len(known))))
         found = last >= 0
         self.stamps = np.where(found, known[last], stamp)
-        self.clocks = np.where(found, clocks[last], CLOCKS.index(clock))
+        self.clocks = np.where(found, clocks[last], _CLOCK_CODES[clock])
 
 
 def _grouped(

@@ -1,9 +1,11 @@
 """The log of a vLLM server, in whatever release and wrapper, as an input format."""
 
+from typing import cast
+
 from forensics.errors import InputError
 from parsers.interface import Parsed, Progress, ReadOptions, Source
 from parsers.vllm_log.assemble import REQUEST_ROWS_BYTES, assemble
-from parsers.vllm_log.chunks import ChunkReader, chunks
+from parsers.vllm_log.chunks import ChunkReader, Readable
 from parsers.vllm_log.frames import Stretch, stretch
 from parsers.vllm_log.parallel import read_file, workers_for
 from parsers.vllm_log.scanner import Scanner
@@ -74,18 +76,12 @@ def _read(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
 def _streamed(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
     """Read a source from its start to its end."""
     total = source.size or 0
-    size = 0
-    done: list[Stretch] = []
     reader = ChunkReader(count_requests=total > REQUEST_ROWS_BYTES)
     with source.open() as stream:
-        for offset, data in chunks(stream):
-            reader.read(data, offset)
-            size = offset + len(data)
-            progress(source.path, size, total)
-            if size > REQUEST_ROWS_BYTES and not reader.count_requests:
-                done.append(stretch(reader.part))
-                reader = ChunkReader(count_requests=True)
-    return [*done, stretch(reader.part)], size
+        while reader.fill(cast(Readable, stream)):
+            progress(source.path, reader.size, total)
+            reader.count_requests |= reader.size > REQUEST_ROWS_BYTES
+    return [stretch(reader.part)], reader.size
 
 
 FORMATS = (VllmLog(),)

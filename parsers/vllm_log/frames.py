@@ -8,20 +8,11 @@ import numpy as np
 import polars as pl
 
 from forensics.evidence import CLOCKS, EVENTS, FACTS
-from parsers.vllm_log.bulk import label_of
+from parsers.vllm_log.bulk import code_of
+from parsers.vllm_log.intervals import TALLIES, counted_events, interval_ends, settled
 from parsers.vllm_log.records import Counted, Mark, Part, Place
 
 PLACE = ("offset", "clock", "stamp", "outer", "instance", "engine", "process")
-TALLIES: dict[str, pl.DataType] = {
-    "offset": pl.UInt64(),
-    "clock": pl.String(),
-    "stamp": pl.Float64(),
-    "outer": pl.Float64(),
-    "instance": pl.String(),
-    "label": pl.String(),  # a status, or "request"
-    "detail": pl.String(),  # class of the path, or the step of the request
-    "lines": pl.UInt64(),
-}
 
 
 @dataclass(slots=True)
@@ -30,12 +21,14 @@ class Stretch:
 
     Attributes:
         events / facts: as in the evidence, without the column `source`.
-        tallies: schema TALLIES.
+        tallies: counted lines of intervals that are not wholly inside; schema TALLIES.
+        ends: where intervals end; schema ENDS.
     """
 
     events: pl.DataFrame
     facts: pl.DataFrame
     tallies: pl.DataFrame
+    ends: pl.DataFrame
     marks: list[Mark]
     first: dict[str | None, tuple[str, float]]
     last: dict[str | None, tuple[str, float]]
@@ -64,10 +57,16 @@ def stretch(part: Part) -> Stretch:
     del facts["process"]
     facts["key"] = [row.fact.key for row in part.statements]
     facts["value"] = [row.fact.value for row in part.statements]
+    rows = pl.concat([rows, _stats(part, rows.schema)])
+    ends = interval_ends(rows)
+    tallies = _tallies(part)
+    inside = settled(tallies, ends)
+    inner = counted_events(tallies.filter(inside), ends)
     return Stretch(
-        events=pl.concat([rows, _stats(part, rows.schema)]),
+        events=pl.concat([rows, inner]).sort("offset", maintain_order=True),
         facts=pl.DataFrame(facts, schema=_without_source(FACTS, PLACE[:-1], "key", "value")),
-        tallies=_tallies(part),
+        tallies=tallies.filter(~inside),
+        ends=ends,
         marks=part.marks,
         first=part.first,
         last=part.last,
@@ -103,12 +102,14 @@ def _without_source(
 
 
 def _tallies(part: Part) -> pl.DataFrame:
-    single = pl.DataFrame(part.tallies, schema=TALLIES, orient="row")
+    single = pl.DataFrame(
+        [(*row[:5], code_of(row.label, row.detail), row.lines) for row in part.tallies],
+        schema=TALLIES,
+        orient="row",
+    )
     if not part.counted:
         return single
     columns = Counted(*(np.concatenate(arrays) for arrays in zip(*part.counted, strict=True)))
-    codes = pl.Series(columns.codes)
-    known = {int(code): label_of(int(code)) for code in np.unique(columns.codes)}
     counted = pl.DataFrame(
         {
             "offset": pl.Series(columns.offsets).cast(pl.UInt64),
@@ -116,16 +117,16 @@ def _tallies(part: Part) -> pl.DataFrame:
                 dict(enumerate(CLOCKS)), return_dtype=pl.String
             ),
             "stamp": pl.Series(columns.stamps).fill_nan(None),
-            "outer": pl.Series([None] * len(codes), dtype=pl.Float64),
-            "instance": pl.Series([None] * len(codes), dtype=pl.String),
-            "label": codes.replace_strict(
-                {code: label for code, (label, _) in known.items()}, return_dtype=pl.String
-            ),
-            "detail": codes.replace_strict(
-                {code: detail for code, (_, detail) in known.items()}, return_dtype=pl.String
-            ),
+            "code": pl.Series(columns.codes),
             "lines": pl.Series(columns.lines).cast(pl.UInt64),
-        },
-        schema=TALLIES,
+        }
+    ).select(
+        "offset",
+        "clock",
+        "stamp",
+        pl.lit(None, pl.Float64()).alias("outer"),
+        pl.lit(None, pl.String()).alias("instance"),
+        "code",
+        "lines",
     )
     return pl.concat([single, counted])

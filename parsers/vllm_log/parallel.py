@@ -1,8 +1,8 @@
 """Reads one large log on several cores: stretches of it in worker processes, and in this one.
 
 Workers are plain interpreters that this process starts and feeds through pipes, so no import of the
-caller's main module takes place. A stretch whose worker fails is read here. Results do not depend on
-how the file is divided.
+caller's main module takes place. A stretch whose worker fails is read here. Results do not depend
+on how the file is divided.
 """
 
 import json
@@ -15,10 +15,11 @@ import subprocess
 import sys
 import threading
 from collections.abc import Sequence
+from io import FileIO
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from parsers.vllm_log.chunks import CHUNK_BYTES, ChunkReader, chunks
+from parsers.vllm_log.chunks import ChunkReader
 from parsers.vllm_log.frames import Stretch, stretch
 
 SEGMENT_BYTES = 48 << 20
@@ -41,18 +42,18 @@ class Segment(NamedTuple):
 
 
 class _Bounded:
-    """A reader of the bytes up to `end`."""
+    """A reader of one segment of a file."""
 
-    def __init__(self, file: BinaryIO, segment: Segment) -> None:
+    def __init__(self, file: FileIO, segment: Segment) -> None:
         file.seek(segment.start)
         self._file = file
         self._left = segment.end - segment.start
 
-    def read(self, count: int = CHUNK_BYTES) -> bytes:
-        """Read up to `count` bytes."""
-        data = self._file.read(min(count, self._left))
-        self._left -= len(data)
-        return data
+    def readinto(self, buffer: memoryview, /) -> int | None:
+        """Fill the buffer up to the end of the segment."""
+        got = self._file.readinto(buffer[: self._left]) or 0
+        self._left -= got
+        return got
 
 
 def segments(path: str, size: int, wanted: int = SEGMENT_BYTES) -> list[Segment]:
@@ -88,10 +89,11 @@ def _line_end(file: BinaryIO, near: int) -> int | None:
 
 def read_segment(path: str, segment: Segment, *, count_requests: bool) -> Stretch:
     """Read one stretch of a file."""
-    reader = ChunkReader(count_requests=count_requests)
+    reader = ChunkReader(offset=segment.start, count_requests=count_requests)
     with Path(path).open("rb", buffering=0) as file:
-        for offset, data in chunks(_Bounded(file, segment)):
-            reader.read(data, segment.start + offset)
+        stream = _Bounded(file, segment)
+        while reader.fill(stream):
+            pass
     return stretch(reader.part)
 
 
@@ -191,9 +193,16 @@ def workers_for(size: int) -> int:
     return min(cores - 1, MAX_WORKERS, size // WORTH_BYTES)
 
 
-def read_file(path: str, size: int, *, count_requests: bool, workers: int) -> list[Stretch]:
+def read_file(
+    path: str,
+    size: int,
+    *,
+    count_requests: bool,
+    workers: int,
+    segment_bytes: int = SEGMENT_BYTES,
+) -> list[Stretch]:
     """Read a plain file; return its stretches in order."""
-    parts = segments(path, size)
+    parts = segments(path, size, segment_bytes)
     work = _Work(parts)
     threads = [_Worker(path, work, count_requests=count_requests) for _ in range(workers)]
     for thread in threads:

@@ -13,9 +13,8 @@ import orjson
 from parsers.envelopes import Unwrapped, plain, unwrap
 from parsers.vllm_log import registry
 from parsers.vllm_log.access import ACCESS, path_class
-from parsers.vllm_log.header import Head, read_head, read_processes
+from parsers.vllm_log.header import Head, read_head
 from parsers.vllm_log.interface import Fact, Fields
-from parsers.vllm_log.plain_stats import read_plain
 from parsers.vllm_log.records import (
     MAX_SHAPES,
     Mark,
@@ -75,14 +74,14 @@ class Scanner:
         self._unknown = ""
         self._pending: dict[str | None, str] = {}
 
-    def line(self, raw: bytes, offset: int) -> None:
+    def line(self, raw: bytes | bytearray, offset: int) -> None:
         """Read one physical line, without its line feed, that starts at `offset`."""
+        if len(raw) > MAX_LINE_BYTES:
+            self.overlong(offset)
+            return
         part = self.part
         part.lines += 1
         self.stamped = None
-        if len(raw) > MAX_LINE_BYTES:
-            part.damage(offset, f"line longer than {MAX_LINE_BYTES} bytes")
-            return
         broken = False
         try:
             text = raw.decode()
@@ -102,35 +101,17 @@ class Scanner:
             part.unknown += 1
             self._shape(self._unknown or text)
 
+    def overlong(self, offset: int) -> None:
+        """Count a line that is longer than any that is read."""
+        self.stamped = None
+        self.part.lines += 1
+        self.part.damage(offset, f"line longer than {MAX_LINE_BYTES} bytes")
+
     def stamp(self, instance: str | None, clock: str, stamp: float) -> None:
         """Take notice of a stamp: unstamped lines behind it inherit it."""
         self.stamped = when = (clock, stamp)
         self.part.first.setdefault(instance, when)
         self.part.last[instance] = when
-
-    def plain_stats(self, buffer: bytes, start: int, head: int, end: int, base: int) -> bool:
-        """Read a stats line of the usual shapes; False when it needs the full reading.
-
-        Args:
-            buffer: where the line is.
-            start: where it begins.
-            head: where the record begins, behind process prefixes.
-            end: where it ends.
-            base: what is to be added to places in the buffer to give offsets in the source.
-        """
-        line = read_plain(buffer, head, end)
-        if line is None:
-            return False
-        process = read_processes(buffer[start:head])
-        if process is None:
-            return False
-        self.part.lines += 1
-        self.part.matched += 1
-        self.stats_lines += 1
-        self.stamp(None, "yearless", line.stamp)
-        place = (base + start, line.stamp, line.engine or process.engine, process.name, line.fields)
-        self.part.stats.append(place)
-        return True
 
     def _physical(self, text: str, offset: int) -> int:
         if "\r" not in text:

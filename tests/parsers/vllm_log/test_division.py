@@ -1,0 +1,117 @@
+"""However a log is divided or packed, it gives the same rows."""
+
+import importlib.util
+import io
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from parsers.vllm_log import assemble as assembling
+from parsers.vllm_log.chunks import ChunkReader
+from parsers.vllm_log.frames import stretch
+from parsers.vllm_log.parallel import Segment, read_file, read_segment, segments
+
+_PATH = Path(__file__).parent.parent / "conftest.py"
+_SPEC = importlib.util.spec_from_file_location("parsers_support", _PATH)
+support = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(support)
+
+BIG = 1 << 30  # a size at which request steps are counted
+
+
+def whole(data, size=BIG, **options):
+    reader = ChunkReader(count_requests=size == BIG, **options)
+    stream = io.BytesIO(data)
+    while reader.fill(stream):
+        pass
+    return [stretch(reader.part)]
+
+
+def parts(data, cuts):
+    done = []
+    borders = [0, *cuts, len(data)]
+    for start, end in zip(borders, borders[1:], strict=False):
+        reader = ChunkReader(offset=start, count_requests=True)
+        stream = io.BytesIO(data[start:end])
+        while reader.fill(stream):
+            pass
+        done.append(stretch(reader.part))
+    return done
+
+
+def rows(stretches, size=BIG):
+    parsed = assembling.assemble(stretches, 0, size, "vllm-log")
+    return parsed.events.rows(), parsed.facts.rows(), parsed.coverage, parsed.damages
+
+
+def line_ends(data):
+    return [at + 1 for at, byte in enumerate(data) if byte == 10]
+
+
+LOGS = ("restart-v032", "preemption-v085-v0", "preemption-v0112", "engine-dead-v085-v0")
+
+
+@pytest.mark.parametrize("log", LOGS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_cut_at_any_line_gives_the_same_rows(log, data):
+    content = support.recorded(log)
+    ends = line_ends(content)[:-1]
+    cuts = sorted(set(data.draw(st.lists(st.sampled_from(ends), max_size=12))))
+    assert rows(parts(content, cuts)) == rows(whole(content))
+
+
+@pytest.mark.parametrize("log", LOGS)
+@pytest.mark.parametrize("chunk_bytes", [1 << 10, 4099, 65536])
+def test_chunk_size_does_not_matter(log, chunk_bytes):
+    content = support.recorded(log)
+    assert rows(whole(content, chunk_bytes=chunk_bytes)) == rows(whole(content))
+
+
+@pytest.mark.parametrize("log", LOGS)
+def test_counted_requests_are_those_that_were_rows(log):
+    """Small logs keep a row per request step; counting them afterwards gives the same events."""
+    content = support.recorded(log)
+    kept = whole(content, size=0)
+    assert rows(kept, BIG)[:2] == rows(whole(content))[:2]
+
+
+def test_worker_processes_give_the_same_rows(tmp_path):
+    content = support.recorded("restart-v032") * 3
+    path = tmp_path / "server.log"
+    path.write_bytes(content)
+    pieces = segments(str(path), len(content), wanted=50_000)
+    assert len(pieces) > 5
+    assert [piece.start for piece in pieces[1:]] == [piece.end for piece in pieces[:-1]]
+    alone = [read_segment(str(path), piece, count_requests=True) for piece in pieces]
+    shared = read_file(
+        str(path), len(content), count_requests=True, workers=1, segment_bytes=50_000
+    )
+    assert rows(alone) == rows(shared) == rows(whole(content))
+
+
+def test_a_worker_that_dies_costs_nothing(tmp_path, monkeypatch):
+    from parsers.vllm_log import parallel
+
+    monkeypatch.setattr(parallel, "_CHILD", "raise SystemExit(3)  # {module}")
+    content = support.recorded("restart-v032")
+    path = tmp_path / "server.log"
+    path.write_bytes(content)
+    done = read_file(str(path), len(content), count_requests=True, workers=2, segment_bytes=20_000)
+    assert rows(done) == rows(whole(content))
+
+
+def test_segments_never_cut_a_line_that_a_runtime_cut(tmp_path):
+    lines = []
+    for number in range(200):
+        lines.append(f"2026-05-12T08:01:39.33Z stdout P INFO 05-12 08:01:39 part {number} ")
+        lines.append("2026-05-12T08:01:39.33Z stdout F and its end")
+    path = tmp_path / "server.log"
+    path.write_text("\n".join(lines) + "\n")
+    size = path.stat().st_size
+    for piece in segments(str(path), size, wanted=1000)[1:]:
+        before = path.read_bytes()[: piece.start].splitlines()[-1]
+        assert b"stdout F" in before
+    assert segments(str(path), 10, wanted=1000) == [Segment(0, 10)]
