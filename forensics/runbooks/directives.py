@@ -20,9 +20,15 @@ from forensics.runbooks.text import Lines, Mapped
 
 DirectiveKind = Literal["disable", "enable", "disable-next-line", "snooze", "settings", "fault"]
 
+_BODY = r"[ \t]*forensics:(?!ceiling\b)[ \t]*(?P<{}>[^\n]*?)[ \t]*"
 _COMMENT = re.compile(
-    r"(?:<!--|(?<![^\s\"'])#|//|\")[ \t]*forensics:(?!ceiling\b)[ \t]*"
-    r"(?P<body>[^\n]*?)[ \t]*(?:-->|\"|\r?$)",
+    "<!--"
+    + _BODY.format("html")
+    + r"-->|(?:(?<![^\s\"'])#|//)"
+    + _BODY.format("hash")
+    + r"\r?$|\""
+    + _BODY.format("json")
+    + '"',
     re.MULTILINE,
 )
 _PAIR = re.compile(r"([\w-]+)=(?:\"([^\"]*)\"|(\S+))")
@@ -72,9 +78,10 @@ def directives(lines: Lines, *, markdown: bool) -> list[Directive]:
     blocks = fences(lines) if markdown else []
     found = []
     for match in _COMMENT.finditer(lines.text):
-        directive = _directive(lines, match.start("body"), match.end("body"), match.start())
+        form = match.lastgroup or "html"
+        directive = _directive(lines, match.start(form), match.end(form), match.start())
         if markdown:
-            line, _ = lines.position(match.start("body"))
+            line, _ = lines.position(match.start(form))
             block = next((span for span in blocks if span[0] <= line <= span[1]), None)
             if (block is None) != match.group().startswith("<!--"):
                 continue
