@@ -19,6 +19,7 @@ ANSWERED = 0.5
 """Least confidence of a verdict: a cause that is less likely than not is not named."""
 PART_OF_ANSWER = 0.2
 """Share of the whole fall from which a cause counts as part of the answer (JSON contract)."""
+_EXPLAINS_HITS = ("preemption-cliff", "cold-cache", "caching-disabled", "sub-block-prefix")
 _FATAL = frozenset({"engine-crash", "pool-too-small", "engine-stall"})
 _FATAL_WEIGHT = 0.9
 # Episodes of one cause at least half as large as its largest belong to the same incident (guess).
@@ -131,6 +132,8 @@ def weigh(
         return _by_falls(ordered, falls)
     states = [item for item in ordered if item.case.episode is None]
     strong = [item for item in states if item.opinion.weight >= ANSWERED]
+    if missing:  # something happened to the hits that a state does not explain
+        strong = [item for item in strong if item.opinion.cause in _EXPLAINS_HITS]
     if strong:
         return _by_state(strong, ordered)
     if missing or states:

@@ -32,6 +32,8 @@ References
 
 from dataclasses import dataclass
 
+import polars as pl
+
 from forensics.catalog.messages import Message
 from rules.actions import wait_or_warm
 from rules.exhibits import compare
@@ -47,11 +49,15 @@ class ColdCacheParams(Params):
     Attributes:
         least_share: below this share of the fall the rule is silent (guess: resolution of the
             attribution).
+        least_fall: points by which the printed rate must be lower; the noise limit of diagnosis.md.
+        from_log: weight on stats lines alone, where nothing shows whether it came back (guess).
         slack_s: an event this much before the last good sample still counts, since logs and
             metrics are aligned to a stats interval only; seconds.
     """
 
     least_share: float = 0.1
+    least_fall: float = 0.05
+    from_log: float = 0.7
     slack_s: float = 30.0
 
 
@@ -62,15 +68,17 @@ class ColdCache:
     name = "cold-cache"
     title = "A restart or reset emptied the cache"
     severity = Severity.INFO
-    needs = ("hit_rate",)
-    scope = "episode"
+    needs = ("hit_rate|logged_hit_rate",)
+    scope = "both"
 
     def __init__(self, params: ColdCacheParams | None = None) -> None:
         self.params = params or ColdCacheParams()
 
     def evaluate(self, case: Case) -> Opinion | None:
-        """Judge one fall by its cold part."""
-        if case.episode is None or case.attribution is None:
+        """Judge one fall by its cold part, or a printed rate that begins anew with a process."""
+        if case.episode is None:
+            return self._from_log(case)
+        if case.attribution is None:
             return None
         share = case.attribution.share("cold")
         if share < self.params.least_share:
@@ -106,3 +114,50 @@ class ColdCache:
             against=compare(case, "preemptions", "waiting"),
             actions=(wait_or_warm(1),),
         )
+
+    def _from_log(self, case: Case) -> Opinion | None:
+        """Judge stats lines alone: a new process prints a rate well below what the old one printed.
+
+        A new process begins at 0.0 % and climbs as it fills; only rates with traffic behind them
+        are compared.
+        """
+        if case.timeline.has("hit_rate"):
+            return None
+        grid = case.timeline.grid.filter(
+            pl.col("logged_hit_rate").is_not_null() & (pl.col("prompt_tps") > 0)
+        )
+        for mark in case.timeline.marks:
+            if mark.kind not in ("restart", "reset"):
+                continue
+            old = grid.filter(pl.col("time") <= mark.time)["logged_hit_rate"].tail(3)
+            new = grid.filter(pl.col("time") > mark.time).head(3)
+            if not old.len() or not new.height:
+                continue
+            before, after = float(old[-1]), float(new["logged_hit_rate"][0])
+            if before - after < self.params.least_fall:
+                continue
+            place = case.timeline.place("logged_hit_rate", float(new["time"][0]))
+            last = float(grid.filter(pl.col("time") <= mark.time)["time"][-1])
+            return Opinion(
+                rule_id=self.id,
+                cause=self.name,
+                weight=self.params.from_log,
+                severity=self.severity,
+                summary=Message(
+                    "PC104.from_log",
+                    {
+                        "engine": case.timeline.engine,
+                        "before": before,
+                        "after": after,
+                        "event": mark.text,
+                    },
+                ),
+                onset=(last, float(new["time"][0])),
+                for_=(
+                    Exhibit(mark.kind, None, mark.text, "event", mark.place),
+                    Exhibit("logged_hit_rate", before, after, "ratio", place),
+                ),
+                actions=(wait_or_warm(1),),
+                missing=("prefix-cache counters",),
+            )
+        return None

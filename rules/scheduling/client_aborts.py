@@ -93,12 +93,14 @@ class ClientAborts:
     def _missing_ends(self, case: Case) -> tuple[pl.DataFrame, np.ndarray, np.ndarray] | None:
         if not (case.timeline.has("first_tokens") and case.timeline.has("ended")):
             return None
-        grid = case.timeline.grid.drop_nulls(["first_tokens", "ended"])
-        begun, ended = grid["first_tokens"].to_numpy(), grid["ended"].to_numpy()
-        running, waiting = (grid[name].fill_null(0.0).to_numpy() for name in ("running", "waiting"))
-        grown = np.diff(running, prepend=running[:1])
         # A preempted request has its first token and waits: it is still in flight.
-        grown = np.maximum(grown, grown + np.diff(waiting, prepend=waiting[:1]))
+        more = pl.col("running").diff().fill_null(0.0)
+        queued = pl.col("waiting").diff().fill_null(0.0)
+        grid = case.timeline.grid.with_columns(
+            grown=pl.max_horizontal(more, more + queued)
+        ).drop_nulls(["first_tokens", "ended"])
+        begun, ended = grid["first_tokens"].to_numpy(), grid["ended"].to_numpy()
+        grown = grid["grown"].to_numpy()
         return grid, begun - ended - grown, begun
 
     def _judge(
