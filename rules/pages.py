@@ -5,7 +5,6 @@ which stand in the docstring of the rule's parameters.
 """
 
 import inspect
-import re
 import sys
 from dataclasses import fields
 
@@ -41,7 +40,9 @@ def pages() -> dict[str, str]:
 def page(rule: Rule) -> str:
     """Return one page."""
     summary, parts = sections(rule)
-    needs = ", ".join(f"`{need}`".replace("|", "` or `") for need in rule.needs) or "nothing certain"
+    needs = (
+        ", ".join(f"`{need}`".replace("|", "` or `") for need in rule.needs) or "nothing certain"
+    )
     body = "".join(f"\n## {heading}\n\n{_code(text)}\n" for heading, text in parts.items())
     return (
         f"# {rule.id} {rule.name}\n\n{_code(summary)}\n\n"
@@ -64,7 +65,9 @@ def sections(rule: Rule) -> tuple[str, dict[str, str]]:
         elif heading is not None:
             parts[heading] += line.removeprefix("    ") + "\n"
     summary = first.removeprefix(f"{rule.id} {rule.name}:").strip()
-    return summary[:1].upper() + summary[1:], {key: text.strip() for key, text in parts.items()}
+    if "_" not in summary.split()[0]:
+        summary = summary[:1].upper() + summary[1:]
+    return summary, {key: text.strip() for key, text in parts.items()}
 
 
 def thresholds(rule: Rule) -> list[tuple[str, object, str]]:
@@ -72,13 +75,15 @@ def thresholds(rule: Rule) -> list[tuple[str, object, str]]:
     params = getattr(rule, "params", None)
     if not isinstance(params, Params):
         return []
-    text = inspect.getdoc(type(params)) or ""
-    _, _, listed = text.partition("Attributes:\n")
-    entries = re.split(r"\n    (?=\w)", "\n" + inspect.cleandoc("x:\n" + listed).partition("\n")[2])
+    _, _, listed = (inspect.getdoc(type(params)) or "").partition("Attributes:\n")
     told: dict[str, str] = {}
-    for entry in entries:
-        name, _, words = " ".join(entry.split()).partition(": ")
-        told[name] = words
+    name = ""
+    for line in listed.splitlines():
+        if line.startswith(" " * 8):
+            told[name] += " " + line.strip()
+        elif ": " in line:
+            name, _, words = line.strip().partition(": ")
+            told[name] = words
     return [
         (item.name, getattr(params, item.name), told.get(item.name, "")) for item in fields(params)
     ]
@@ -98,10 +103,13 @@ def _thresholds(rule: Rule) -> str:
     listed = thresholds(rule)
     if not listed:
         return "None.\n"
-    rows = [f"| `{name}` | {value} | {_code(words)} |" for name, value, words in listed]
+    rows = [
+        f"| `{name}` | {value} | {_code(words).replace(chr(124), chr(92) + chr(124))} |"
+        for name, value, words in listed
+    ]
     return "\n".join(["| name | default | meaning and source |", "|---|---|---|", *rows, ""])
 
 
 def _code(text: str) -> str:
-    """Turn reStructuredText literals into Markdown ones, and keep table cells in one piece."""
+    """Turn reStructuredText literals into Markdown ones."""
     return text.replace("``", "`")

@@ -49,8 +49,9 @@ class LowReuseParams(Params):
     """Thresholds.
 
     Attributes:
-        low_rate: hit rate below which a larger batch is the better lever, ratio; 0.2 and
-        surely_low: 0.1 are the two ends batch-ceiling.md 7.4 gives.
+        low_rate: hit rate below which a larger batch is the better lever, ratio; upper end of
+            what batch-ceiling.md 7.4 gives (10 to 20 %).
+        surely_low: lower end of the same, ratio.
         least_requests: requests behind the rate; 100 is diagnosis.md, section 0.
         stretch_points: points of a stretch that would show reuse (diagnosis.md 3.3: segments of 8).
         long_residence_s: seconds a block survives that cover think times of 10 to 60 s several

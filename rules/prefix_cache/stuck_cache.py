@@ -30,7 +30,7 @@ What to do
     for the report.
 
 Versions
-    V1. Hybrid and speculative models have had the most such defects.
+    V1. V0's lifetime average hides such a stop for a long time.
 
 References
     Diagnosis reference, section 2 (what cannot be separated); observed.md 16 (hits of exactly zero
