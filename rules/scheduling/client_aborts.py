@@ -94,7 +94,8 @@ class ClientAborts:
         if not (case.timeline.has("first_tokens") and case.timeline.has("ended")):
             return None
         # A preempted request has its first token and waits: it is still in flight.
-        more = pl.col("running").diff().fill_null(0.0)
+        # Where it is not known how many ran before, all that run now may be new.
+        more = pl.col("running") - pl.col("running").shift(1).fill_null(0.0)
         queued = pl.col("waiting").diff().fill_null(0.0)
         grid = case.timeline.grid.with_columns(
             grown=pl.max_horizontal(more, more + queued)
