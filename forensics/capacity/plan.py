@@ -1,7 +1,7 @@
 """GPU, model and lengths → the batch ceiling of a server that is not there, in plain numbers.
 
 This is what `forensics ceiling` computes without logs and what runbook checks compare written
-settings with. Nothing here needs frames or arrays.
+settings with. Nothing here needs frames or arrays. The steps of one computation are kept together.
 """
 
 from dataclasses import dataclass, replace
@@ -20,14 +20,13 @@ from forensics.capacity.pool import Pool, reckoned_pool, stated_pool
 from forensics.capacity.residence import GAPS_S
 from forensics.capacity.reuse_model import Cliff, StepCost, Workload, cliff
 from forensics.capacity.step_time import Machine, StepTime, knee_bound, roofline, slo_bound
+from forensics.capacity.wanted import Wanted, workload_of
 from forensics.catalog.defaults import default_gpu_memory_utilization
 from forensics.catalog.gpus import GIB, GpuSpec, identify
 from forensics.catalog.messages import Message
 from forensics.catalog.model_geometry import ModelGeometry
 from forensics.catalog.models import geometry
 
-OUTPUT_SHARE = 0.25
-"""Output taken out of the context when none is given: a guess, marked as assumed in the answer."""
 MODEL_ERROR = 0.16
 """Worst error of the characteristic-time model on its 13 reference configurations."""
 KEEP_SHARE = 0.9
@@ -36,60 +35,6 @@ USUAL_RESIDENCE_S = 20.0
 """W where no step time is known: enters only the horizon's quantile (z = 3.45)."""
 MEMORY_FIRST = 0.25
 """Below this share of the throughput knee, memory is the ceiling rather than compute."""
-
-Release = tuple[int, int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a ceiling is asked for.
-
-    Attributes:
-        gpu: name in any spelling; None when the pool is given.
-        model: name in any spelling, or its geometry.
-        context: prompt tokens of a typical request; all its tokens when `output` is None.
-        output: generated tokens of a typical request.
-        shared_prefix: tokens at the start of every prompt that requests have in common.
-        prefixes: how many such prefixes the traffic has, equally popular.
-        turns / think_s: mean turns of a session and seconds between them; None when unknown.
-        max_model_len: when given, at most this is taken as context.
-        kv_dtype / dtype: as in the flags of the same name.
-        tensor_parallel / pipeline_parallel: as in the flags.
-        utilization: `--gpu-memory-utilization`; the release's default when None.
-        version: release; the newest rules when None.
-        block_size: tokens of a block.
-        slo_itl_s: target of the inter-token latency.
-        slo_ttft_s: target of the time to first token.
-        pool_tokens: size of the pool as the server logs it, when known.
-        memory_gib: total memory of one GPU as the driver reports it; the table's when None.
-        keep_generations: how many generations of the shared prefix the field's formula keeps.
-        reserve_gib: GiB the field's formula keeps; wins over `keep_generations`.
-        max_num_batched_tokens: step budget, when known.
-    """
-
-    gpu: str | None = None
-    model: str | ModelGeometry | None = None
-    context: float = 2048.0
-    output: float | None = None
-    shared_prefix: float | None = None
-    prefixes: int = 1
-    turns: float | None = None
-    think_s: float | None = None
-    max_model_len: int | None = None
-    kv_dtype: str | None = None
-    dtype: str | None = None
-    tensor_parallel: int = 1
-    pipeline_parallel: int = 1
-    utilization: float | None = None
-    version: Release | None = None
-    block_size: int = 16
-    slo_itl_s: float | None = None
-    slo_ttft_s: float | None = None
-    pool_tokens: int | None = None
-    memory_gib: float | None = None
-    keep_generations: int = 1
-    reserve_gib: float | None = None
-    max_num_batched_tokens: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +90,7 @@ def ceiling_for(wanted: Wanted) -> Plan:
     made = _layout(wanted, model)
     layout = made if isinstance(made, KvLayout) else None
     pool = _pool(wanted, gpu, model, layout)
-    workload = _workload(wanted, notes)
+    workload = workload_of(wanted, notes)
     base = Plan(
         None,
         None,
@@ -233,37 +178,6 @@ def _pool(
     return Message(
         "ceiling.refused.no_room",
         {"model": model.name, "weights": model.weight_bytes / GIB, "memory": memory},
-    )
-
-
-def _workload(wanted: Wanted, notes: list[Message]) -> Workload:
-    context = wanted.context
-    if wanted.max_model_len:
-        context = min(context, float(wanted.max_model_len))
-    output = wanted.output
-    if output is None:
-        output = context * OUTPUT_SHARE
-        context -= output
-        values = {"output": output, "context": context + output}
-        notes.append(Message("ceiling.note.assumed_output", values))
-    if wanted.shared_prefix is None:
-        notes.append(Message("ceiling.note.assumed_sharing", {}))
-    shared = min(wanted.shared_prefix or 0.0, max(0.0, context - 1))
-    private = context - shared
-    turns = max(1.0, wanted.turns or 1.0)
-    fresh = (private - (turns - 1) * output) / turns
-    if fresh < 1:
-        # The history asked for is longer than the prompt: as many turns as fit.
-        turns = max(1.0, (private + output) / (1 + output))
-        fresh = (private - (turns - 1) * output) / turns
-    count = max(1, min(wanted.prefixes, 100_000))
-    return Workload(
-        shared=shared,
-        fresh=fresh,
-        output=max(1.0, output),
-        turns=turns,
-        think_s=wanted.think_s or 0.0,
-        popularity=tuple(1 / count for _ in range(count)),
     )
 
 
@@ -447,3 +361,6 @@ def _explain(
         notes.append(Message("ceiling.note.exhaustion_first", {}))
     elif workload.turns > 1:
         notes.append(Message("ceiling.note.seqs_do_not_restore", {}))
+
+
+__all__ = ["Plan", "Wanted", "ceiling_for"]

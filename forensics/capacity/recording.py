@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from forensics.capacity.demand import fit_line
 from forensics.capacity.reuse_model import StepCost
-from forensics.capacity.simulate import Segment
+from forensics.capacity.simulated import Segment
 from forensics.capacity.traffic import Recorded
 
 _UNIQUE = 1 << 50

@@ -1,7 +1,7 @@
 """What to send to a simulated server: clients in closed loop, recorded clients, public traces.
 
 All of it is deterministic for a seed. A piece of text is a number; equal numbers at equal places
-share their blocks (`forensics.capacity.simulate.Segment`).
+share their blocks (`forensics.capacity.simulated.Segment`).
 """
 
 from collections import deque
@@ -12,7 +12,8 @@ from math import log, sqrt
 from random import Random
 
 from forensics.capacity.reuse_model import Workload
-from forensics.capacity.simulate import Request, Segment, Simulation
+from forensics.capacity.simulate import Simulation
+from forensics.capacity.simulated import Request, Segment
 
 MOONCAKE_BLOCK = 512
 """Tokens behind one `hash_ids` entry of a Mooncake trace."""
