@@ -1,0 +1,278 @@
+"""How right the diagnosis is on labelled incidents, beside two trivial ones.
+
+    python benchmarks/diagnosis.py [--folder tests/incidents] [--split development|held-out]
+
+Nothing was fitted on the held-out split. Intervals are 95 % Wilson intervals. A cause counts as
+part of the answer from a share of 0.2 on, in labels and in verdicts. Incidents without a label
+("none") are the controls: naming any cause of a hit-rate fall there is a false alarm.
+"""
+
+import argparse
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+from pathlib import Path
+
+if __package__ in (None, ""):
+    sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from benchmarks.incident_set import ARCHIVES, Incident, incidents
+from benchmarks.naive import largest_change, preemptions_then_residence
+from forensics.pipeline import run
+from forensics.verdict import HEALTHY, INSUFFICIENT, Verdict
+
+CAUSES = {
+    "preemption": "preemption-cliff",
+    "eviction": "eviction-pressure",
+    "diversity": "prefix-diversity-loss",
+    "restart": "cold-cache",
+    "cache_reset": "cold-cache",
+    "metric_artefact": "counting-artifact",
+}
+HIT_RATE_CAUSES = tuple(dict.fromkeys(CAUSES.values()))
+PART = 0.2
+# The preemption regime by the labels' own rule.
+SATURATED, PREEMPTED = 0.25, 0.01
+BINS = (0.0, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0001)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What one way of diagnosing said of one incident, beside the label.
+
+    Attributes:
+        truth: labelled causes with a share of at least 0.2, the primary first; empty for controls.
+        cause: the cause named, `healthy` or `insufficient-evidence`.
+        named: all causes that are part of the answer, the primary first.
+        weighed: with `insufficient-evidence`, the candidates, most likely first.
+        confidence: 0-1; None for ways that give none.
+        onset_error_s: distance of the onset interval from the labelled change; None without onset.
+        findings: every cause reported, whatever its part in the verdict.
+        preempted: whether the preemption regime is in the label.
+    """
+
+    id: str
+    truth: tuple[str, ...]
+    cause: str
+    named: tuple[str, ...]
+    weighed: tuple[str, ...] = ()
+    confidence: float | None = None
+    onset_error_s: float | None = None
+    findings: tuple[str, ...] = ()
+    preempted: bool = False
+
+    @property
+    def right(self) -> bool:
+        """Whether the cause named is the labelled primary (or nothing, for a control)."""
+        return self.cause == (self.truth[0] if self.truth else HEALTHY)
+
+    @property
+    def false_alarm(self) -> bool:
+        """Whether a control got a cause of a hit-rate fall."""
+        return not self.truth and self.cause in HIT_RATE_CAUSES
+
+
+@dataclass
+class Score:
+    """The figures of one way of diagnosing; each is (successes, trials)."""
+
+    answered: tuple[int, int] = (0, 0)
+    accuracy: tuple[int, int] = (0, 0)
+    first_right: tuple[int, int] = (0, 0)
+    false_alarms: tuple[int, int] = (0, 0)
+    precision: dict[str, tuple[int, int]] = field(default_factory=dict)
+    recall: dict[str, tuple[int, int]] = field(default_factory=dict)
+    onset_errors_s: list[float] = field(default_factory=list)
+    calibration: list[tuple[float, float, int, int]] = field(default_factory=list)
+    brier: float | None = None
+    ece: float | None = None
+
+
+def labelled(truth: dict) -> tuple[str, ...]:
+    """Give the causes of a label that count, the primary first."""
+    if truth["primary"] == "none":
+        return ()
+    sizes: dict[str, float] = {}
+    for name, size in truth["causes"].items():
+        sizes[CAUSES[name]] = sizes.get(CAUSES[name], 0.0) + max(0.0, float(size))
+    total = sum(sizes.values())
+    primary = CAUSES[truth["primary"]]
+    rest = [c for c, size in sizes.items() if c != primary and total and size / total >= PART]
+    return (primary, *sorted(rest))
+
+
+def diagnose(case: Incident) -> Answer:
+    """Run the whole way on one incident."""
+    analysis = run([str(path) for path in case.paths]).analysis
+    verdict = analysis.verdict
+    truth = case.truth
+    weighed = tuple(cause for cause, _ in verdict.candidates)
+    return Answer(
+        id=case.id,
+        truth=labelled(truth),
+        cause=verdict.cause,
+        named=_named(verdict),
+        weighed=weighed,
+        confidence=verdict.confidence,
+        onset_error_s=_distance(verdict.onset, truth["change_at_unix"]),
+        findings=tuple(dict.fromkeys(finding.cause for finding in analysis.findings)),
+        preempted=truth["saturated_time_share"] >= SATURATED
+        and truth["preemptions_per_request"]["after"] >= PREEMPTED,
+    )
+
+
+def _named(verdict: Verdict) -> tuple[str, ...]:
+    if verdict.cause == HEALTHY:
+        return ()
+    more = [item.cause for item in verdict.contributing if (item.share or 0.0) >= PART]
+    first = [] if verdict.cause == INSUFFICIENT else [verdict.cause]
+    return tuple(dict.fromkeys([*first, *more]))
+
+
+def _distance(onset: tuple[float, float] | None, change: float) -> float | None:
+    if onset is None:
+        return None
+    return max(0.0, onset[0] - change, change - onset[1])
+
+
+def score(answers: Sequence[Answer]) -> Score:
+    """Sum up the answers of one way of diagnosing."""
+    result = Score()
+    incidents_ = [a for a in answers if a.truth]
+    controls = [a for a in answers if not a.truth]
+    answered = [a for a in incidents_ if a.cause != INSUFFICIENT]
+    result.answered = (len(answered), len(incidents_))
+    result.accuracy = (sum(a.right for a in answered), len(answered))
+    held = [a for a in incidents_ if a.cause == INSUFFICIENT and a.weighed]
+    result.first_right = (sum(a.weighed[0] == a.truth[0] for a in held), len(held))
+    result.false_alarms = (sum(a.false_alarm for a in controls), len(controls))
+    for cause in HIT_RATE_CAUSES:
+        said = [a for a in answers if cause in a.named and a.cause != INSUFFICIENT]
+        true = [a for a in answers if cause in a.truth]
+        result.precision[cause] = (sum(cause in a.truth for a in said), len(said))
+        result.recall[cause] = (sum(cause in a.named for a in true), len(true))
+    result.onset_errors_s = sorted(
+        a.onset_error_s for a in answered if a.right and a.onset_error_s is not None
+    )
+    rated = [a for a in answers if a.confidence is not None and a.cause != INSUFFICIENT]
+    if rated:
+        _calibrate(result, rated)
+    return result
+
+
+def _calibrate(result: Score, rated: Sequence[Answer]) -> None:
+    pairs = [(a.confidence or 0.0, float(a.right)) for a in rated]
+    result.brier = sum((p - y) ** 2 for p, y in pairs) / len(pairs)
+    result.ece = 0.0
+    for low, high in pairwise(BINS):
+        inside = [(p, y) for p, y in pairs if low <= p < high]
+        if inside:
+            said = sum(p for p, _ in inside) / len(inside)
+            right = int(sum(y for _, y in inside))
+            result.calibration.append((low, said, right, len(inside)))
+            result.ece += abs(right / len(inside) - said) * len(inside) / len(pairs)
+
+
+def wilson(successes: int, trials: int) -> tuple[float, float]:
+    """Give the 95 % Wilson interval of a share."""
+    if trials == 0:
+        return 0.0, 1.0
+    z = 1.959964
+    share = successes / trials
+    middle = (share + z * z / (2 * trials)) / (1 + z * z / trials)
+    spread = z * math.sqrt(share * (1 - share) / trials + z * z / (4 * trials**2))
+    spread /= 1 + z * z / trials
+    return max(0.0, middle - spread), min(1.0, middle + spread)
+
+
+def regime(answers: Sequence[Answer]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Give precision and recall of "the preemption regime is present" among the findings."""
+    names = ("preemption-cliff", "preemption-thrash")
+    said = [a for a in answers if any(name in a.findings for name in names)]
+    true = [a for a in answers if a.preempted]
+    both = sum(a.preempted for a in said)
+    return (both, len(said)), (both, len(true))
+
+
+def all_answers(cases: Iterable[Incident]) -> dict[str, list[Answer]]:
+    """Ask the product and both baselines about every incident."""
+    ways: dict[str, list[Answer]] = {"forensics": [], "largest change": [], "naive rule": []}
+    for case in cases:
+        ways["forensics"].append(diagnose(case))
+        truth = labelled(case.truth)
+        for name, way in (
+            ("largest change", largest_change),
+            ("naive rule", preemptions_then_residence),
+        ):
+            said = way(case)
+            ways[name].append(Answer(case.id, truth, said, () if said == HEALTHY else (said,)))
+    return ways
+
+
+def report(title: str, ways: dict[str, list[Answer]]) -> str:
+    """Write the tables of one split."""
+    lines = [f"== {title}: {len(ways['forensics'])} incidents =="]
+    for name, answers in ways.items():
+        lines += ["", name, *_tables(score(answers))]
+        if name == "forensics":
+            precision, recall = regime(answers)
+            lines.append(f"  preemption regime present: precision {_share(precision)}")
+            lines.append(f"                             recall    {_share(recall)}")
+    return "\n".join(lines) + "\n"
+
+
+def _tables(result: Score) -> list[str]:
+    lines = [
+        f"  answered                     {_share(result.answered)}",
+        f"  primary right when answered  {_share(result.accuracy)}",
+        f"  false alarms on controls     {_share(result.false_alarms)}",
+    ]
+    if result.first_right[1]:
+        lines.append(f"  first candidate right when not answered {_share(result.first_right)}")
+    lines += [
+        f"  {cause:22s} precision {_share(result.precision[cause])}"
+        f"   recall {_share(result.recall[cause])}"
+        for cause in HIT_RATE_CAUSES
+    ]
+    errors = result.onset_errors_s
+    if errors:
+        lines.append(
+            f"  onset error of right answers: median {errors[len(errors) // 2]:.0f} s, "
+            f"90 % within {errors[int(0.9 * (len(errors) - 1))]:.0f} s"
+        )
+    if result.ece is not None and result.brier is not None:
+        lines.append(f"  Brier {result.brier:.3f}, expected calibration error {result.ece:.3f}")
+        for low, said, right, count in result.calibration:
+            lines.append(f"    from {low:.1f}: said {said:.2f}, right {_share((right, count))}")
+    return lines
+
+
+def _share(pair: tuple[int, int]) -> str:
+    if pair[1] == 0:
+        return "   -  (none)          "
+    low, high = wilson(*pair)
+    return f"{pair[0] / pair[1]:.3f} [{low:.2f}, {high:.2f}] ({pair[0]}/{pair[1]})"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the tables."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--folder", type=Path, default=Path("tests/incidents"))
+    parser.add_argument("--split", choices=sorted(ARCHIVES))
+    parser.add_argument("--wrong", action="store_true", help="list wrong answers (development)")
+    options = parser.parse_args(arguments)
+    for split in ARCHIVES if options.split is None else (options.split,):
+        ways = all_answers(incidents(options.folder, split))
+        print(report(split, ways))
+        if options.wrong and split == "development":
+            for answer in ways["forensics"]:
+                if not answer.right:
+                    print(f"  {answer.id}: {answer.truth} but {answer.cause} {answer.named}"
+                          f" {answer.weighed} at {answer.confidence}")  # fmt: skip
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
