@@ -17,10 +17,16 @@ from forensics.timeline import EngineTimeline, Histogram
 
 WARM_SHARE = 0.3
 """First part of a run that is left out: caches fill and clients start."""
-LEVELS, SPREAD, SCRAPES = 4, 6.0, 4
-"""A window counts as a sweep with four levels of load over a factor of six, four scrapes each."""
-CONTIGUOUS = 0.7
-"""… each held in one go: load that wanders is not a sweep."""
+LEVELS, SPREAD, SCRAPES = 4, 6.0, 5
+"""A window counts as a sweep with four levels of load over a factor of six, five scrapes each."""
+ANSWERED = 15.0
+"""Finished requests a level needs for its rates to mean anything."""
+STEP = 1.3
+"""Neighbouring levels differ by at least this factor; nearer ones are one level."""
+IN_ORDER = 0.75
+"""Share of the steps that go the same way: load that wanders is not a sweep."""
+SEARCHED = 400
+"""Scrapes that are searched for levels; longer windows are thinned to that many."""
 
 
 def from_files(paths: Sequence[str | Path], targets: Targets | None = None) -> Sweep | None:
@@ -60,25 +66,16 @@ def from_windows(timeline: EngineTimeline, targets: Targets | None = None) -> Sw
     times = grid["time"].to_numpy()
     load = np.nan_to_num(grid["running"].cast(float).to_numpy())
     load = load + np.nan_to_num(grid["waiting"].cast(float).to_numpy())
-    level = np.full(times.size, -1)
-    level[load > 0] = np.round(np.log2(np.maximum(load[load > 0], 0.5))).astype(int)
-    runs = _longest_runs(level)
-    held = {
-        name: run
-        for name, run in runs.items()
-        if run[1] - run[0] >= SCRAPES
-        and run[1] - run[0] >= CONTIGUOUS * np.count_nonzero(level == name)
-    }
-    if len(held) < LEVELS or len(held) < CONTIGUOUS * len([n for n in runs if n >= 0]):
-        return None
-    rows = []
-    for begin, end in sorted(held.values()):
-        mean = float(load[begin:end].mean())
-        rows.append(_row(timeline, round(mean, 1), float(times[begin]), float(times[end - 1])))
+    rows = [
+        _row(timeline, round(float(load[begin:end].mean()), 1), times[begin], times[end - 1])
+        for begin, end in _levels(load)
+    ]
+    rows = [row for row in rows if row.requests is None or row.requests >= ANSWERED]
     settings = [row.setting for row in rows]
-    rising = sum(1 for a, b in pairwise(settings) if b > a)
-    # A ramp of one incident goes up once as well; a sweep visits levels in order and holds each.
-    if max(settings) < SPREAD * min(settings) or rising < CONTIGUOUS * (len(settings) - 1):
+    if len(rows) < LEVELS or max(settings) < SPREAD * min(settings):
+        return None
+    rising = sum(1 for a, b in pairwise(settings) if b > a) / (len(settings) - 1)
+    if max(rising, 1 - rising) < IN_ORDER:
         return None
     return compare(rows, "requests in flight", targets)
 
@@ -91,21 +88,57 @@ def of_engines(timelines: Sequence[EngineTimeline], targets: Targets | None = No
     return found
 
 
-def _longest_runs(level: np.ndarray) -> dict[int, tuple[int, int]]:
-    """Return for each level its longest stretch, short interruptions (two scrapes) bridged."""
-    runs: dict[int, tuple[int, int]] = {}
-    begin: dict[int, int] = {}
-    last: dict[int, int] = {}
-    for place, name in enumerate(level.tolist()):
-        if name < 0:
-            continue
-        if name not in begin or place - last[name] > 3:
-            begin[name] = place
-        last[name] = place
-        known = runs.get(name, (0, 0))
-        if place + 1 - begin[name] > known[1] - known[0]:
-            runs[name] = (begin[name], place + 1)
-    return runs
+def _levels(load: np.ndarray) -> list[tuple[int, int]]:
+    """Cut a load into stretches of one level each: (first, one past last) of those long enough.
+
+    Least squares on the logarithm, with a penalty per cut of three times the noise times the
+    logarithm of the length (as for change points elsewhere); noise from successive differences.
+    """
+    busy = np.flatnonzero(load > 0)
+    if busy.size < LEVELS * SCRAPES:
+        return []
+    thin = max(1, -(-busy.size // SEARCHED))
+    places = busy[::thin]
+    values = np.log2(np.maximum(load[places], 0.5))
+    noise = float(np.median(np.abs(np.diff(values)))) / 0.954
+    penalty = 3 * max(noise, 0.1) ** 2 * np.log(values.size)
+    sums = np.concatenate(([0.0], np.cumsum(values)))
+    squares = np.concatenate(([0.0], np.cumsum(values * values)))
+    least = max(2, SCRAPES // thin)
+    count = values.size
+    best = np.full(count + 1, np.inf)
+    best[0] = -penalty
+    cut = np.zeros(count + 1, dtype=int)
+    for end in range(least, count + 1):
+        begins = np.arange(0, end - least + 1)
+        length = end - begins
+        error = squares[end] - squares[begins] - (sums[end] - sums[begins]) ** 2 / length
+        total = best[begins] + error + penalty
+        cut[end] = int(total.argmin())
+        best[end] = total[cut[end]]
+    found: list[tuple[int, int]] = []
+    end = count
+    while end > 0 and np.isfinite(best[end]):
+        found.insert(0, (int(cut[end]), end))
+        end = int(cut[end])
+    return [
+        (int(places[begin]), int(places[end - 1]) + 1)
+        for begin, end in _apart(found, values)
+        if end - begin >= least
+    ]
+
+
+def _apart(found: list[tuple[int, int]], values: np.ndarray) -> list[tuple[int, int]]:
+    """Join neighbours that differ by less than a step."""
+    joined: list[tuple[int, int]] = []
+    for begin, end in found:
+        if joined:
+            before = values[slice(*joined[-1])].mean()
+            if abs(values[begin:end].mean() - before) < np.log2(STEP):
+                joined[-1] = (joined[-1][0], end)
+                continue
+        joined.append((begin, end))
+    return joined
 
 
 def _busy(timeline: EngineTimeline, inside: np.ndarray) -> tuple[float, float] | None:

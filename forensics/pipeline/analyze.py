@@ -8,6 +8,8 @@ import parsers
 from forensics.analysis import Analysis, Impact, NotEvaluated, Weighed
 from forensics.attribution import Contents, contents_of
 from forensics.ceiling import Ceiling, recommend
+from forensics.ceiling.sweep import of_engines
+from forensics.ceiling.sweep_compare import Targets
 from forensics.config import Options
 from forensics.diary.engines import map_engines
 from forensics.diary.write import write_diary
@@ -132,7 +134,7 @@ def _record(
         impact=impact_of(lead.case, lead.opinion, options) if lead else Impact(),
         engines=tuple(views.engine_view(engine.timeline.diary) for engine in engines),
         ceilings=ceilings,
-        sweep=None,
+        sweep=of_engines([engine.timeline for engine in engines], Targets(options.slo_ttft_s)),
         clocks=tuple(views.clock_view(note, evidence) for note in clocks),
         tracks=tuple(views.tracks_view(engine, places) for engine in engines),
         files=views.file_views(evidence, places),
