@@ -21,6 +21,7 @@ from forensics.analysis import Analysis, Decomposition
 from forensics.reports import charts, drawing, fleet, palette, selection, views
 from forensics.reports.chronicle import happenings
 from forensics.reports.drawing import Spec
+from forensics.reports.folders import shared_folder, without_folder
 from forensics.reports.templating import environment
 from forensics.reports.views import CeilingView
 from forensics.reports.wording import word
@@ -56,6 +57,8 @@ def render(analysis: Analysis, *, lang: str = "en", interactive: bool = True) ->
         lang: "en" or "ko".
         interactive: put in what zooming and hovering need (0.9 MB).
     """
+    folder = shared_folder(analysis)
+    analysis = without_folder(analysis)
     timelines = _timelines(analysis, lang, interactive=interactive)
     scripts = _scripts() if interactive and timelines else None
     main = selection.main_finding(analysis)
@@ -77,6 +80,7 @@ def render(analysis: Analysis, *, lang: str = "en", interactive: bool = True) ->
         "sweep_chart": _sweep(analysis, lang),
         "fleet": fleet.rows(analysis),
         "files": analysis.files,
+        "folder": folder,
         "clocks": analysis.clocks,
         "not_evaluated": views.not_evaluated(analysis),
         "weighed": analysis.weighed,

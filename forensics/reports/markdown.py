@@ -13,6 +13,7 @@ from forensics.analysis import Analysis
 from forensics.reports import charts, drawing, selection, views
 from forensics.reports.chronicle import happenings
 from forensics.reports.drawing import Spec
+from forensics.reports.folders import shared_folder, without_folder
 from forensics.reports.regions import renewed
 from forensics.reports.templating import environment
 from forensics.reports.wording import word
@@ -54,6 +55,8 @@ def render(
     Raises:
         UsageError: `written` is not a report of ours, or its marks are broken.
     """
+    folder = shared_folder(analysis)
+    analysis = without_folder(analysis)
     drawn = _drawings(analysis, lang) if embed or beside is not None else {}
     files: dict[str, str] = {}
     shown: dict[str, list[Chart]] = {"timeline": [], "parts": [], "bounds": []}
@@ -72,6 +75,8 @@ def render(
         .render(
             verdict=analysis.verdict,
             main=main,
+            carrying=selection.evidence_findings(analysis),
+            folder=folder,
             others=[item for item in analysis.findings if item is not main],
             advice=selection.advice(analysis),
             window=analysis.window,

@@ -35,14 +35,26 @@ def shown_findings(analysis: Analysis) -> Sequence[Finding]:
     return ([main] if main else []) + others
 
 
+def evidence_findings(analysis: Analysis) -> Sequence[Finding]:
+    """Give the findings whose exhibits carry the answer: the verdict's, or the open candidates'."""
+    main = main_finding(analysis)
+    if main is not None:
+        return [main]
+    candidates = [cause for cause, _ in analysis.verdict.candidates]
+    firsts = {
+        cause: next((item for item in analysis.findings if item.cause == cause), None)
+        for cause in candidates
+    }
+    return [item for item in firsts.values() if item is not None]
+
+
 def advice(analysis: Analysis) -> Sequence[Advice]:
     """Give what to do, the main cause's first, each action once."""
-    found: list[Advice] = []
+    found: dict[tuple[str, str | None], Advice] = {}
     for finding in shown_findings(analysis):
         for action in finding.actions:
-            if all((action.text, action.command) != (had.text, had.command) for had in found):
-                found.append(action)
-    return found
+            found.setdefault((action.text.key, action.command), action)
+    return list(found.values())
 
 
 def main_tracks(analysis: Analysis) -> EngineTracks | None:

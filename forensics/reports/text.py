@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from forensics.analysis import Analysis
-from forensics.reports import text_ceiling, text_verdict
+from forensics.reports import folders, text_ceiling, text_verdict
 from forensics.reports.layout import Paint
 from forensics.reports.text_page import Page
 
@@ -66,7 +66,9 @@ def render(analysis: Analysis, style: TextStyle | None = None) -> str:
         paint=Paint(style.colour),
         ascii_only=style.ascii_only,
         verbose=style.verbose,
+        folder=folders.shared_folder(analysis),
     )
+    analysis = folders.without_folder(analysis)
     blocks = [block for part in _parts(style) if (block := part(analysis, page))]
     shown = "\n\n".join("\n".join(block) for block in blocks) + "\n"
     if not style.ascii_only:

@@ -152,6 +152,8 @@ def coverage(analysis: Analysis, page: Page) -> list[str]:
         "label.read_total", files=len(files), size=size(sum(view.bytes for view in files))
     )
     lines = [page.title("coverage", total)]
+    if page.folder:
+        lines += page.wrapped(f"{page.say('label.folder')} {plain(page.folder)}")
     shown = files if page.verbose else files[:_FILES]
     for view in shown:
         lines += page.wrapped(_understood(view, page), f"  {plain(view.path)}: ", "    ")

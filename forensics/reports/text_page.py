@@ -13,13 +13,14 @@ FIGURE = 10
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Where the lines go: columns, language, colour, glyphs and how much detail."""
+    """Where the lines go: columns, language, colour, glyphs, detail, the folder said once."""
 
     width: int
     lang: str
     paint: Paint
     ascii_only: bool
     verbose: bool
+    folder: str = ""
 
     def say(self, key: str, **values: float | int | str | None) -> str:
         """Say a fixed text in the language of the page."""

@@ -1,12 +1,17 @@
 """What the terminal report says of the verdict: sections as lists of lines; see `text`."""
 
+from dataclasses import replace
+
 from forensics.analysis import Analysis, Evidenced, Finding, Track
 from forensics.catalog.messages import say_utc
 from forensics.reports import selection
 from forensics.reports.layout import cells, cut, pad, sparkline, width
 from forensics.reports.plain import plain, sentence
 from forensics.reports.text_page import FIGURE, LABEL, Page
-from forensics.reports.wording import clock, figure, interval, named, place
+from forensics.reports.wording import clock, figure, interval, named, pair, place
+
+# More than this is no longer "now"; --verbose shows them all.
+_MOST_ACTIONS = 4
 
 
 def header(analysis: Analysis, page: Page) -> list[str]:
@@ -40,7 +45,7 @@ def verdict(analysis: Analysis, page: Page) -> list[str]:
         end = page.say("label.goes_on") if held.end is None else _ended(held.end, page)
         where = "" if held.engine is None else page.engine(held.engine) + " · "
         lines += page.field(page.say("label.onset"), f"{interval(held.onset)} · {where}{end}")
-    for part in held.contributing:
+    for part in held.contributing if not held.candidates else ():
         share = "" if part.share is None else f", {page.say('label.share', value=part.share)}"
         lines += page.field(page.say("label.also"), part.cause + share)
     if held.candidates:
@@ -61,12 +66,15 @@ def actions(analysis: Analysis, page: Page) -> list[str]:
     if not listed:
         return []
     lines = [page.title("now")]
-    for number, action in enumerate(listed, start=1):
+    shown = listed if page.verbose else listed[:_MOST_ACTIONS]
+    for number, action in enumerate(shown, start=1):
         lines += page.wrapped(sentence(action.text, page.lang), f"  {number}. ")
         lines += page.wrapped(sentence(action.effect, page.lang), "     ")
         if action.command:
             # Never wrapped: a command is to be copied as it stands.
             lines.append(f"     {page.paint.bold(plain(action.command))}")
+    if len(shown) < len(listed):
+        lines.append(f"  … +{len(listed) - len(shown)} (--verbose)")
     return lines
 
 
@@ -91,6 +99,8 @@ def signals(analysis: Analysis, page: Page) -> list[str]:
     room = page.width - LABEL - 2 * FIGURE - 4
     where = f"{page.engine(tracks.engine)} · {interval(span)}".strip(" ·")
     lines = [page.title("signals", where)]
+    low, high = page.say("label.lowest"), page.say("label.highest")
+    lines.append(page.paint.dim(f"{pad(low, LABEL + FIGURE + 2, right=True)} {' ' * room} {high}"))
     onset = analysis.verdict.onset
     if onset is not None and span[0] <= onset[1] <= span[1]:
         at = min(room - 1, int((onset[1] - span[0]) / ((span[1] - span[0]) or 1.0) * room))
@@ -107,31 +117,33 @@ def _signal(name: str, track: Track, page: Page, span: tuple[float, float], room
         cells(track.times, track.values, span, room), top=top, ascii_only=page.ascii_only
     )
     label = pad(cut(named("signal", name, page.lang), LABEL), LABEL)
-    first = pad(figure(seen[0], unit, page.lang), FIGURE, right=True)
-    last = figure(seen[-1], unit, page.lang)
+    first = pad(figure(min(seen), unit, page.lang), FIGURE, right=True)
+    last = figure(max(seen), unit, page.lang)
     return f"  {label}{first} {pad(line, room)} {last}".rstrip()
 
 
 def evidence(analysis: Analysis, page: Page) -> list[str]:
-    """List the exhibits of the verdict's cause, before and after, with where each was read."""
-    main = selection.main_finding(analysis)
-    if main is None or not (main.exhibits or main.against):
-        return []
-    lines = [page.title("evidence")]
-    for exhibit in main.exhibits:
-        lines += _exhibit(exhibit, page)
-    if main.against:
-        lines.append(f"  {page.paint.bold(page.say('heading.against'))}")
-        for exhibit in main.against:
+    """List the exhibits that carry the answer, before and after, with where each was read."""
+    lines: list[str] = []
+    carrying = selection.evidence_findings(analysis)
+    for finding in carrying:
+        if not (finding.exhibits or finding.against):
+            continue
+        if len(carrying) > 1:
+            lines.append(f"  {page.paint.bold(f'{finding.rule_id} {finding.cause}')}")
+        for exhibit in finding.exhibits:
             lines += _exhibit(exhibit, page)
-    return lines
+        if finding.against:
+            lines.append(f"  {page.paint.bold(page.say('heading.against'))}")
+            for exhibit in finding.against:
+                lines += _exhibit(exhibit, page)
+    return [page.title("evidence"), *lines] if lines else []
 
 
 def _exhibit(exhibit: Evidenced, page: Page) -> list[str]:
     label = pad(cut(named("signal", exhibit.signal, page.lang), LABEL), LABEL)
-    before = figure(exhibit.before, exhibit.unit, page.lang)
-    after = figure(exhibit.after, exhibit.unit, page.lang)
-    if exhibit.unit == "text" or width(before) > 2 * FIGURE or width(after) > 2 * FIGURE:
+    before, after = pair(exhibit.before, exhibit.after, exhibit.unit, page.lang)
+    if isinstance(exhibit.after, str) or width(before) > 2 * FIGURE or width(after) > 2 * FIGURE:
         shown = after if exhibit.before is None else f"{before} → {after}"
         lines = page.wrapped(shown, f"  {label} ")
     else:
@@ -234,7 +246,7 @@ def _finding(finding: Finding, page: Page, *, with_exhibits: bool) -> list[str]:
 
 
 def _narrower(page: Page) -> Page:
-    return Page(page.width - 2, page.lang, page.paint, page.ascii_only, page.verbose)
+    return replace(page, width=page.width - 2)
 
 
 def weighing(analysis: Analysis, page: Page) -> list[str]:

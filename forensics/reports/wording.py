@@ -39,18 +39,29 @@ def figure(value: float | str | None, unit: str, lang: str) -> str:
         return "–"
     if isinstance(value, str):
         return plain(value)
+    if unit == "ratio" or unit.startswith("share of"):
+        return f"{value * 100:.1f} %"
     match unit:
-        case "ratio":
-            return f"{value * 100:.1f} %"
         case "s":
             return say_duration(value)
         case "bytes":
             return size(value)
         case "utc":
             return say_utc(value)
-        case "" | "text" | "count":
+        case "" | "text" | "count" | "event" | "setting":
             return say_number(value)
     return f"{say_number(value)} {named('unit', unit, lang)}"
+
+
+def pair(
+    before: float | str | None, after: float | str | None, unit: str, lang: str
+) -> tuple[str, str]:
+    """Write a figure on both sides, the unit once where both have it."""
+    first, second = figure(before, unit, lang), figure(after, unit, lang)
+    tail = f" {named('unit', unit, lang)}"
+    if first.endswith(tail) and second.endswith(tail):
+        first = first.removesuffix(tail)
+    return first, second
 
 
 def size(count: float) -> str:
