@@ -199,7 +199,7 @@ class _Pieces:
                     raise
                 self._length = max(self._length / 2, MIN_CHUNK_S)
                 continue
-            self._write(answer if first else _without_first(answer, start))
+            self._write(answer if first or step is not None else _without_first(answer, start))
             first = False
             # A step grid goes on one step behind the last point; raw pieces touch.
             start = end if step is None else start + step * (1 + (end - start) // step)

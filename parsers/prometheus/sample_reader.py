@@ -48,8 +48,18 @@ class SampleReader:
         rows: what was read so far.
     """
 
-    def __init__(self, source: Source, options: ReadOptions) -> None:
+    def __init__(
+        self, source: Source, options: ReadOptions, *, nan_ends_series: bool = False
+    ) -> None:
+        """Begin a reading.
+
+        Args:
+            source: what to read.
+            options: which rows to keep.
+            nan_ends_series: a NaN is no value but the mark that a series ended.
+        """
         self.rows = Rows(source, options)
+        self._nan_ends_series = nan_ends_series
         self._keys: dict[bytes, int] = {}
         self._untimed: list[tuple[Indices, Floats]] = []
         self._untimed_count = 0
@@ -120,7 +130,12 @@ class SampleReader:
                 [np.nan if one.stamp is None else one.stamp for _, _, one in samples],
             ]
         )
-        order = np.argsort(lines, kind="stable") if len(samples) else slice(None)
+        order = np.argsort(lines, kind="stable")
+        if self._nan_ends_series:
+            marks = np.isnan(values)
+            rows.matched -= int(marks.sum())
+            rows.ignored += int(marks.sum())
+            order = order[~marks[order]]
         self._add(lines[order], keys[order], values[order], stamps[order], borders)
 
     def _keys_of(self, found: SampleLines, base: int) -> Indices:

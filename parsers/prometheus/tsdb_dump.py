@@ -37,7 +37,8 @@ class TsdbDump:
 
     def parse(self, source: Source, options: ReadOptions, progress: Progress) -> Parsed:
         """Read all lines of the source."""
-        reader = SampleReader(source, options)
+        # Prometheus ends a series with a NaN (a staleness marker) that no query returns.
+        reader = SampleReader(source, options, nan_ends_series=True)
         reader.read(progress)
         return reader.finish(self.name)
 
