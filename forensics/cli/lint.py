@@ -5,26 +5,16 @@ import sys
 from datetime import date
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, assert_never
+from typing import TYPE_CHECKING, Annotated, assert_never
 
 import typer
 
 import forensics
-from forensics.ci_formats import github, junit, sarif
-from forensics.ci_formats.interface import SEVERITIES
 from forensics.errors import ConfigError, UsageError
-from forensics.runbooks import baseline as baselines
-from forensics.runbooks import mending, reporting
-from forensics.runbooks.linting import (
-    FileResult,
-    LintResult,
-    Request,
-    files,
-    lint_files,
-    rule_infos,
-)
-from forensics.runbooks.settings import Settings, find, load
-from forensics.runbooks.target import parse_span
+
+if TYPE_CHECKING:
+    from forensics.runbooks.linting import FileResult, LintResult
+    from forensics.runbooks.settings import Settings
 
 
 class LintFormat(StrEnum):
@@ -114,6 +104,11 @@ def lint(
     Finds metrics that were renamed or removed, flags that do nothing, queries that never fire,
     log patterns no release prints, and batch limits above what the GPU holds.
     """
+    # Imported here, so that --help starts as fast for this command as for the others.
+    from forensics.runbooks import baseline as baselines
+    from forensics.runbooks import mending, reporting
+    from forensics.runbooks.linting import Request, files, lint_files
+
     if fix and diff:
         raise UsageError("--fix writes and --diff does not: give one of them")
     settings = _settings(config, vllm_version)
@@ -145,7 +140,10 @@ def lint(
     raise typer.Exit(1 if _fails(result, fail_on, settings) else 0)
 
 
-def _settings(config: Path | None, vllm_version: str | None) -> Settings:
+def _settings(config: Path | None, vllm_version: str | None) -> "Settings":
+    from forensics.runbooks.settings import find, load
+    from forensics.runbooks.target import parse_span
+
     if config is not None and not config.is_file():
         raise ConfigError(f"{config}: no such settings file")
     settings = load(config or find(Path.cwd()))
@@ -154,16 +152,24 @@ def _settings(config: Path | None, vllm_version: str | None) -> Settings:
     return settings
 
 
-def _known(baseline: Path | None, settings: Settings) -> dict[str, frozenset[str]]:
+def _known(baseline: Path | None, settings: "Settings") -> dict[str, frozenset[str]]:
+    from forensics.runbooks import baseline as baselines
+
     path = baseline or (Path(settings.baseline) if settings.baseline else None)
     return {} if path is None else baselines.load(path)
 
 
-def _kept(entry: FileResult, known: dict[str, frozenset[str]]) -> FileResult:
+def _kept(entry: "FileResult", known: dict[str, frozenset[str]]) -> "FileResult":
+    from forensics.runbooks import baseline as baselines
+    from forensics.runbooks.linting import LintResult
+
     return baselines.apply(LintResult((entry,)), known).files[0]
 
 
-def _rendered(result: LintResult, output_format: LintFormat, *, colour: bool) -> str:
+def _rendered(result: "LintResult", output_format: LintFormat, *, colour: bool) -> str:
+    from forensics.runbooks import reporting
+    from forensics.runbooks.linting import rule_infos
+
     version = forensics.__version__
     match output_format:
         case LintFormat.TEXT:
@@ -171,10 +177,16 @@ def _rendered(result: LintResult, output_format: LintFormat, *, colour: bool) ->
         case LintFormat.JSON:
             return reporting.as_json(result, version)
         case LintFormat.SARIF:
+            from forensics.ci_formats import sarif
+
             return sarif.render(result.findings, rule_infos(), version)
         case LintFormat.GITHUB:
+            from forensics.ci_formats import github
+
             return github.render(result.findings, rule_infos(), version)
         case LintFormat.JUNIT:
+            from forensics.ci_formats import junit
+
             return junit.render(result.findings, rule_infos(), version)
     assert_never(output_format)
 
@@ -188,7 +200,9 @@ def _print(text: str, output: Path | None) -> None:
     sys.stdout.buffer.flush()
 
 
-def _fails(result: LintResult, fail_on: FailOn | None, settings: Settings) -> bool:
+def _fails(result: "LintResult", fail_on: FailOn | None, settings: "Settings") -> bool:
+    from forensics.ci_formats.interface import SEVERITIES
+
     least = settings.fail_on if fail_on is None else fail_on.value
     if least is None or least == "never":
         return False

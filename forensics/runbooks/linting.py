@@ -5,7 +5,6 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from datetime import date
 from pathlib import Path
@@ -157,6 +156,8 @@ def lint_files(paths: Sequence[Path], request: Request) -> LintResult:
         raise InputError(f"none of the {len(paths)} files could be read; {unread[0]}")
     recorded = recorded_metrics((text for _, text in texts), request.settings)
     if len(texts) >= _PARALLEL_FROM and (os.cpu_count() or 1) > 1:
+        from concurrent.futures import ProcessPoolExecutor  # half the start-up of a small run
+
         with ProcessPoolExecutor(max_workers=2) as pool:
             size = -(-len(texts) // 8)
             groups = [texts[at : at + size] for at in range(0, len(texts), size)]

@@ -35,7 +35,6 @@ ceiling's interval; where a GPU name fits several cards, up to the ceiling of th
 
 from collections.abc import Iterator
 
-from forensics.runbooks.ceilings import plans, stated_for, wanted_by
 from forensics.runbooks.interface import Document, Remark, RunbookCheck
 from forensics.runbooks.serve import ServeCommand
 
@@ -53,6 +52,9 @@ def _remark(document: Document, command: ServeCommand) -> Remark | None:
     value = command.value("--max-num-seqs")
     if argument is None or argument.value is None or value is None or not value.isdecimal():
         return None
+    # Few runs get here; the tables and bounds behind it cost as much as all other checks.
+    from forensics.runbooks.ceilings import plans, stated_for, wanted_by
+
     deployment = stated_for(document, command)
     if deployment is None:
         return None

@@ -37,12 +37,15 @@ the front matter), `output`, `shared-prefix`, `tp`, `pp`, `utilization`, `kv-dty
 
 from collections.abc import Iterator
 
-from forensics.runbooks.ceiling_table import BlockFault, table
 from forensics.runbooks.interface import Document, Remark, RunbookCheck
 
 
 def look(document: Document) -> Iterator[Remark]:
     """Yield a remark for each block that holds something else than its table."""
+    if not document.blocks:
+        return
+    from forensics.runbooks.ceiling_table import BlockFault, table  # brings the tables
+
     for block in document.blocks:
         if block.body is None:
             continue

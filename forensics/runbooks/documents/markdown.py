@@ -7,9 +7,7 @@ parser keeps no positions inside a line.
 import re
 from collections.abc import Iterator
 from functools import cache
-
-from markdown_it import MarkdownIt
-from markdown_it.token import Token
+from typing import TYPE_CHECKING
 
 from forensics.runbooks.documents import structured
 from forensics.runbooks.documents.parts import METRIC, Parts, parses
@@ -17,6 +15,10 @@ from forensics.runbooks.interface import ProseLine
 from forensics.runbooks.log_patterns import is_logql
 from forensics.runbooks.serve import single_flag
 from forensics.runbooks.text import Lines, Mapped, joined
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+    from markdown_it.token import Token
 
 _SHELL = frozenset(
     {
@@ -55,7 +57,9 @@ _QUERY_STARTS = re.compile(
 
 
 @cache
-def _parser() -> MarkdownIt:
+def _parser() -> "MarkdownIt":
+    from markdown_it import MarkdownIt  # not needed for rule files and dashboards
+
     parser = MarkdownIt("commonmark").enable("table")
     parser.core.ruler.enableOnly(["normalize", "block"])
     return parser
@@ -106,12 +110,12 @@ def _content(lines: Lines, number: int, content: str) -> Mapped:
     return joined(pieces)
 
 
-def _unclosed(lines: Lines, low: int, high: int, token: Token) -> bool:
+def _unclosed(lines: Lines, low: int, high: int, token: "Token") -> bool:
     last = lines.line(min(high - 1, len(lines))).text
     return high - low < 2 or re.search(rf"{re.escape(token.markup)}\s*$", last) is None
 
 
-def _add_unclosed(lines: Lines, low: int, high: int, token: Token, parts: Parts) -> None:
+def _add_unclosed(lines: Lines, low: int, high: int, token: "Token", parts: Parts) -> None:
     """A fence nobody closed runs to the end for the parser; for people it ends at a blank line."""
     content = token.content.split("\n")
     length = next((at for at, text in enumerate(content) if not text.strip()), len(content))

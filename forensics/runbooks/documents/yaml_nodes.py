@@ -1,13 +1,14 @@
 """YAML into nodes with places: PyYAML's composed nodes, their scalars laid over the source."""
 
 import re
-
-import yaml
+from typing import TYPE_CHECKING
 
 from forensics.runbooks.documents.nodes import Leaf, Node, Rows, Table
 from forensics.runbooks.text import Lines, Mapped
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+if TYPE_CHECKING:
+    import yaml
+
 _MAX_DEPTH = 100
 _ESCAPE = re.compile(
     r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r?\n[ \t]*|.)", re.DOTALL
@@ -28,9 +29,12 @@ def load(source: Mapped) -> list[Node]:
     Raises:
         YamlFaultError: when it is no YAML, or nests deeper than anything sensible does.
     """
+    import yaml  # most runbooks hold no YAML
+
     lines = Lines(source.text)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
-        composed = list(yaml.compose_all(source.text, Loader=_LOADER))
+        composed = list(yaml.compose_all(source.text, Loader=loader))
     except yaml.YAMLError as error:
         mark = getattr(error, "problem_mark", None) or getattr(error, "context_mark", None)
         offset = 0 if mark is None else _offset(lines, mark)
@@ -41,23 +45,23 @@ def load(source: Mapped) -> list[Node]:
     return [_node(node, source, lines, 0) for node in composed if node is not None]
 
 
-def _node(node: yaml.Node, source: Mapped, lines: Lines, depth: int) -> Node:
+def _node(node: "yaml.Node", source: Mapped, lines: Lines, depth: int) -> Node:
     if depth > _MAX_DEPTH:
         raise YamlFaultError(f"nested deeper than {_MAX_DEPTH} levels", 0)
-    if isinstance(node, yaml.MappingNode):
+    if node.id == "mapping":
         pairs = []
         for key, value in node.value:
             name = _node(key, source, lines, depth + 1)
             if isinstance(name, Leaf):
                 pairs.append((name, _node(value, source, lines, depth + 1)))
         return Table(tuple(pairs))
-    if isinstance(node, yaml.SequenceNode):
+    if node.id == "sequence":
         return Rows(tuple(_node(item, source, lines, depth + 1) for item in node.value))
     start, end = _offset(lines, node.start_mark), _offset(lines, node.end_mark)
     return Leaf(_laid_over(str(node.value), source, start, end, node.style))
 
 
-def _offset(lines: Lines, mark: yaml.Mark) -> int:
+def _offset(lines: Lines, mark: "yaml.Mark") -> int:
     line, column = int(mark.line), int(mark.column)
     if line >= len(lines.starts):
         return len(lines.text)
