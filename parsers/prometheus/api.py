@@ -221,7 +221,7 @@ class _Pieces:
         self._out.write(answer.strip() + b"\n")
         self.answers += 1
         self.bytes += len(answer)
-        self.points += answer.count(b'"]')
+        self.points += answer.count(b'"],') + answer.count(b'"]]')
 
 
 def _without_first(answer: bytes, stamp: float) -> bytes:
