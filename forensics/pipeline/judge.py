@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from forensics.attribution import Contents, attribute, figures
-from forensics.episodes import Episode, Span, hit_rate_episodes
+from forensics.attribution import Contents, as_counted, attribute, figures
+from forensics.episodes import Episode, Span, event_dips, hit_rate_episodes
 from forensics.timeline import EngineTimeline
 from forensics.verdict import Judged
 from rules import RULES, Case, missing_for
@@ -72,9 +72,13 @@ def cases_of(
 ) -> tuple[Case, ...]:
     """Make the cases of one engine: each fall of the hit rate, then the whole window."""
     found = list(hit_rate_episodes(timeline))
+    for dip in event_dips(timeline):
+        if not any(_overlap(dip, known) for known in found):
+            found.append(dip)
     for extra in hit_rate_episodes(timeline, "counter_hit_rate"):
         if not any(_overlap(extra, known) for known in found):
             found.append(extra)
+    found = [as_counted(timeline, episode) for episode in found]
     found.sort(key=lambda episode: episode.onset)
     cases: list[Case] = []
     for episode in found:

@@ -18,9 +18,10 @@ _MAX_POINTS = 240
 # recordings shifted, thinned and stretched.
 _LEAST_EVIDENCE = 8.0
 _LEAST_MARGIN = 4.0
-# How far a snapshot may differ from what Prometheus saw a second earlier or later, as a share of
-# the signal's own spread; and the share of points that may be anything at all.
-_BLUR = 0.2
+# How far what the log says may differ from what Prometheus saw, as shares of the signal's own spread:
+# snapshots are seconds apart, growth between scrapes is interpolated. The blur that explains most
+# counts. And the share of points that may be anything at all.
+_BLURS = (0.1, 0.25, 0.6)
 _OUTLIERS = 0.1
 _QUARTER_HOUR = 900.0
 
@@ -67,8 +68,8 @@ def match(log: Reported, metrics: Reported, near: float | None = None) -> Match:
     """
     if log.times.size < _MIN_POINTS or metrics.times.size < _MIN_POINTS:
         return Match(None, int(log.times.size), 0.0, "fewer than five points on one side")
-    log = _informative(log)
     step = float(np.median(np.diff(metrics.times)))
+    log = _informative(_widened(log, 2.0 * step))
     span = max(4.0, min(step, 60.0))
     if near is not None:
         candidates = np.arange(near - 90.0, near + 91.0)
@@ -107,22 +108,47 @@ def _rounded(offset: float, step: float) -> float:
     return quarter if abs(offset - quarter) <= max(3.0, min(step, 15.0)) else offset
 
 
+def _widened(log: Reported, least_s: float) -> Reported:
+    """Let each line's throughput span at least a given time, by joining it with earlier lines.
+
+    Between two scrapes a counter's growth can only be interpolated; over two or more scrapes that
+    hardly matters. The start of each span is kept as ``_since``; a pause in the log ends spans.
+    """
+    times = log.times
+    usual = float(np.median(np.diff(times)))
+    back = np.arange(times.size) - 1
+    while True:
+        short = (back > 0) & (times - times[np.maximum(back, 0)] < least_s)
+        if not short.any():
+            break
+        back = np.where(short, back - 1, back)
+    valid = back >= 0
+    since = np.where(valid, times[np.maximum(back, 0)], np.nan)
+    since = np.where(times - since > max(3.0 * usual, 2.0 * least_s), np.nan, since)
+    columns = dict(log.columns)
+    for name in ("generation_tps", "prompt_tps"):
+        if name in columns:
+            amounts = np.nan_to_num(columns[name][1:]) * np.diff(times)
+            so_far = np.concatenate(([0.0], np.cumsum(amounts)))
+            grown = so_far - so_far[np.maximum(back, 0)]
+            columns[name] = np.where(np.isnan(since), np.nan, grown / (times - since))
+    columns["_since"] = since
+    return Reported(times, columns)
+
+
 def _informative(log: Reported) -> Reported:
     """Thin a long log to lines at which something changed most, spread over its whole length."""
     count = log.times.size
     if count <= _MAX_POINTS:
         return log
     change = np.zeros(count)
-    for values in log.columns.values():
+    for name, values in log.columns.items():
         scale = np.nanstd(values)
-        if scale > 0:
+        if scale > 0 and name != "_since":
             change[1:] += np.nan_to_num(np.abs(np.diff(values)) / scale)
     pieces = np.array_split(np.arange(count), _MAX_POINTS)
     keep = np.array([piece[int(np.argmax(change[piece]))] for piece in pieces if piece.size])
-    # A mean over "since the previous line" needs that line: carry the interval along.
-    previous = np.concatenate(([np.nan], log.times[:-1]))
     columns = {name: values[keep] for name, values in log.columns.items()}
-    columns["_since"] = previous[keep]
     return Reported(log.times[keep], columns)
 
 
@@ -133,9 +159,7 @@ def _evidence(log: Reported, metrics: Reported, candidates: np.ndarray) -> np.nd
     much: each point counts by the likelihood of its error over the likelihood of the same value at
     a random time.
     """
-    since = log.columns.get("_since")
-    if since is None:
-        since = np.concatenate(([np.nan], log.times[:-1]))
+    since = log.columns["_since"]
     total = np.zeros(candidates.shape)
     width = float(np.nanmedian(log.times - since))
     for chunk in np.array_split(np.arange(candidates.size), max(1, candidates.size // 2000)):
@@ -172,19 +196,26 @@ def _gain(said: np.ndarray, seen: np.ndarray, usual: np.ndarray) -> np.ndarray:
         said: what the log says; shape (n,).
         seen: what the metrics show at each offset; shape (k, n), NaN where they show nothing.
         usual: what the metrics show at any time; shape (m,).
+
+    Returns:
+        Nats by offset; shape (k,).
     """
     usual = usual[~np.isnan(usual)]
     spread = float(np.std(usual)) if usual.size else 0.0
     if not spread > 0:
         return np.zeros(seen.shape[0])
-    blur = _BLUR * spread
-    chance = np.exp(-np.abs(said[:, None] - usual[None, :]) / blur).mean(axis=1)
-    chance = np.maximum(chance, 1.0 / (usual.size + 1))
-    match = np.exp(-np.abs(seen - said[None, :]) / blur)
-    with np.errstate(invalid="ignore"):
-        gain = np.log((1.0 - _OUTLIERS) * match / chance[None, :] + _OUTLIERS)
-    total: np.ndarray = np.nansum(gain, axis=1)
-    return total
+    gains: list[np.ndarray] = []
+    for blur in _BLURS:
+        width = blur * spread
+        chance = np.exp(-np.abs(said[:, None] - usual[None, :]) / width).mean(axis=1)
+        chance = np.maximum(chance, 1.0 / (usual.size + 1))
+        match = np.exp(-np.abs(seen - said[None, :]) / width)
+        with np.errstate(invalid="ignore"):
+            gain = np.log((1.0 - _OUTLIERS) * match / chance[None, :] + _OUTLIERS)
+        gains.append(np.nansum(gain, axis=1))
+    # A signal that moves faster than it is sampled tells nothing at any offset: then it abstains.
+    told: np.ndarray = np.logaddexp(np.max(np.stack(gains), axis=0), 0.0) - np.log(2.0)
+    return told
 
 
 def _at(metrics: Reported, name: str, times: np.ndarray) -> np.ndarray:
