@@ -2,6 +2,7 @@
 
 from forensics.attribution.attribute import attribute
 from forensics.attribution.contents import Contents, contents_of
+from forensics.attribution.counting import as_counted
 from forensics.attribution.figures import Figures, figures
 from forensics.attribution.records import Attribution, Part, Witness
 
@@ -11,6 +12,7 @@ __all__ = [
     "Figures",
     "Part",
     "Witness",
+    "as_counted",
     "attribute",
     "contents_of",
     "figures",

@@ -75,7 +75,7 @@ def attribute(
                 Witness("request_contents", exact.after, exact.before, exact.after, exact.log_odds),
             ),
         )
-    odds, witnesses = _weigh(timeline, episode, before, after, pool)
+    odds, witnesses = _weigh(timeline, _true_fall(episode, before, after), before, after, pool)
     if cold is not None and any(w.name == physics.NEVER_FILLED for w in witnesses):
         # Nothing can have been evicted since the event: what is not back yet is still cold.
         gone, rest = replace(gone, value=gone.value + rest, high=gone.value + rest), 0.0
@@ -93,6 +93,15 @@ def attribute(
         witnesses=witnesses,
         capacity_odds=chance,
     )
+
+
+def _true_fall(episode: Episode, before: Figures, after: Figures) -> Episode:
+    """Give the fall that requests had, where the episode is one of the raw counters."""
+    if episode.signal == "hit_rate" or before.hit_rate is None or after.hit_rate is None:
+        return episode
+    if before.hit_rate <= after.hit_rate:
+        return episode
+    return replace(episode, signal="hit_rate", before=before.hit_rate, level=after.hit_rate)
 
 
 def _weigh(
