@@ -20,6 +20,7 @@ _LEAST_BEFORE = 4
 # An event and the first point that shows it lie within the alignment of log and metrics.
 _SLACK_POINTS = 2.0
 _LEAST_FALL = 0.05
+_FIRST_S = 180.0  # the label rule of the reference: a fall of 0.05 in the first three minutes
 _ERRORS = 3.0
 
 
@@ -75,6 +76,11 @@ def _dip(
     level = float((rate[inside] * weight[inside]).sum() / dip_weight)
     error = float(np.sqrt(noise / base_weight + noise / dip_weight))
     if base - level < max(_LEAST_FALL, _ERRORS * error):
+        return None
+    # A dip of a scrape or two is no incident: the first minutes as a whole must have lost something.
+    early = after[times[after] <= times[after[0]] + _FIRST_S]
+    early_level = float((rate[early] * weight[early]).sum() / weight[early].sum())
+    if base - early_level < _LEAST_FALL:
         return None
     first, last = int(inside[0]), int(inside[-1])
     known = np.flatnonzero(before)
