@@ -18,7 +18,7 @@ from forensics.capacity.demand import DEFAULT_CV, Demand, demand_of
 from forensics.capacity.kv_layout import KvLayout, kv_layout
 from forensics.capacity.pool import Pool, reckoned_pool, stated_pool
 from forensics.capacity.residence import GAPS_S
-from forensics.capacity.reuse_model import Cliff, StepCost, Workload, cliff
+from forensics.capacity.reuse_model import Cliff, StepCost, Workload, cliff, load_point
 from forensics.capacity.step_time import Machine, StepTime, knee_bound, roofline, slo_bound
 from forensics.capacity.wanted import Wanted, workload_of
 from forensics.catalog.defaults import default_gpu_memory_utilization
@@ -110,6 +110,8 @@ def ceiling_for(wanted: Wanted) -> Plan:
     demand = _demand(workload, layout, pool)
     step, cost = _step(wanted, gpu, model, layout, workload)
     bounds = _bounds(wanted, pool, demand, step, workload, layout)
+    if cost is not None:
+        bounds = [_with_lost_hits(bound, wanted, pool, workload, cost) for bound in bounds]
     chosen = [
         bound for bound in bounds if bound.name in ("B_safe", "B_slo", "B_90", "engine_limit")
     ]
@@ -286,6 +288,41 @@ def _bounds(
             )
         )
     return bounds
+
+
+def _with_lost_hits(
+    bound: Reckoned, wanted: Wanted, pool: Pool, workload: Workload, cost: StepCost
+) -> Reckoned:
+    """Lower B_slo to where the target holds with the hits that are left at that load.
+
+    The bound alone takes histories as hit. With known think times the model tells how many are
+    lost as sessions grow with the batch, and what computing them again does to the step.
+    """
+    target = wanted.slo_itl_s
+    if bound.name != "B_slo" or target is None or wanted.think_s is None or workload.turns <= 1:
+        return bound
+    low, high = 0.0, bound.value
+    if load_point(pool.tokens, workload, cost, max(high, 0.01)).step_s <= target:
+        return bound
+    for _ in range(40):
+        middle = (low + high) / 2
+        if load_point(pool.tokens, workload, cost, max(middle, 0.01)).step_s <= target:
+            low = middle
+        else:
+            high = middle
+    point = load_point(pool.tokens, workload, cost, max(low, 0.01))
+    share = low / bound.value if bound.value else 0.0
+    step = (
+        f"with the hits left at that load ({point.hit_rate:.2f}) a step takes"
+        f" {point.step_s * 1e3:.1f} ms at B = {low:,.0f}"
+    )
+    return replace(
+        bound,
+        value=low,
+        low=bound.low * share,
+        high=bound.high * share,
+        steps=(*bound.steps, step),
+    )
 
 
 def _sessions(

@@ -7,7 +7,7 @@ on live sessions, routing, or a larger pool.
 """
 
 from dataclasses import dataclass
-from math import floor
+from math import floor, isfinite
 
 from forensics.catalog.messages import Message
 from forensics.ceiling.bounds import (
@@ -119,7 +119,9 @@ def limit_of(bounds: list[Bound]) -> tuple[Limit | None, str | None]:
     least = min(chosen, key=lambda bound: bound.value if bound.value is not None else 0.0)
     value = max(1, floor(min(b.value for b in chosen if b.value is not None)))
     low = max(1, floor(min(b.low if b.low is not None else value for b in chosen)))
-    high = max(value, floor(min(b.high if b.high is not None else value for b in chosen)))
+    # A fit whose slope may be zero bounds nothing from above: the others' upper ends count.
+    highs = [b.high for b in chosen if b.high is not None and isfinite(b.high)]
+    high = max(value, floor(min(highs, default=value)))
     return Limit(value, min(low, value), high), least.name
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from forensics.analysis import Analysis, FileView
 from forensics.catalog.messages import say_number
-from forensics.ceiling.records import Bound, Ceiling
+from forensics.ceiling.records import Bound, Ceiling, Sweep
 from forensics.reports import selection
 from forensics.reports.layout import cut, pad, width
 from forensics.reports.plain import plain, sentence
@@ -57,11 +57,12 @@ def ceiling(analysis: Analysis, page: Page) -> list[str]:
     """Show the recommended limits and every step of their arithmetic."""
     lines: list[str] = []
     for item in analysis.ceilings:
-        lines += _ceiling(item, page)
+        lines += ceiling_lines(item, page)
     return lines
 
 
-def _ceiling(item: Ceiling, page: Page) -> list[str]:
+def ceiling_lines(item: Ceiling, page: Page) -> list[str]:
+    """Show one engine's limits; `forensics ceiling` has nothing else to show."""
     about = [page.engine(item.engine), plain(item.gpu or ""), plain(item.model or "")]
     lines = [page.title("ceiling", " · ".join(part for part in about if part))]
     if item.max_num_seqs is not None:
@@ -115,9 +116,11 @@ def _bound(bound: Bound, page: Page) -> list[str]:
 
 def sweep(analysis: Analysis, page: Page) -> list[str]:
     """Compare the settings of a sweep, one line each."""
-    found = analysis.sweep
-    if found is None:
-        return []
+    return [] if analysis.sweep is None else sweep_lines(analysis.sweep, page)
+
+
+def sweep_lines(found: Sweep, page: Page) -> list[str]:
+    """Compare the settings of one sweep."""
     columns = (("hit_rate", "ratio"), ("ttft_p50_s", "s"), ("ttft_p99_s", "s"))
     names = [plain(found.setting_name), "hit", "TTFT p50", "TTFT p99", "tok/s", "preempt"]
     rows = [
