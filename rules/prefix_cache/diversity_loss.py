@@ -17,7 +17,8 @@ How it decides
     tokens, a fall at once with load unchanged, and hits that go to exactly zero.
 
 When it is silent
-    Less than a tenth of the fall is diversity.
+    Less than a tenth of the fall is diversity; or hits vanished and the traffic is proven to go on
+    repeating (a restart brought them back, a replica of the same model kept them).
 
 False positives
     A suddenly larger set of live prefixes also falls in one step with load unchanged: from counters
@@ -41,6 +42,7 @@ from rules.actions import fix_template, probe, route_by_prefix
 from rules.exhibits import compare
 from rules.interface import Case, Opinion, Params, Severity
 from rules.prefix_cache.strength import strength
+from rules.repeats import still_repeats
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,7 @@ class DiversityLoss:
         if case.episode is None or case.attribution is None:
             return None
         share = case.attribution.share("diversity")
-        if share < self.params.least_share:
+        if share < self.params.least_share or still_repeats(case, case.episode) is not None:
             return None
         decided = case.attribution.decided
         return Opinion(

@@ -18,7 +18,9 @@ How it decides
     middling and the verdict abstains.
 
 When it is silent
-    The preemption regime explains the fall, or less than a tenth of the fall is capacity.
+    The preemption regime explains the fall, or less than a tenth of the fall is capacity; or not
+    one of several requests at a time hits anything with room in the pool: requests that run
+    together pin what they share, so eviction cannot take everything.
 
 False positives
     A falling residence time is no evidence: lost hits are recomputed, and recomputing fills the
@@ -38,11 +40,13 @@ References
 from dataclasses import dataclass
 
 from forensics.catalog.messages import Message
+from forensics.episodes import Episode
 from rules.actions import admission_limit, grow_pool, probe, route_by_prefix
 from rules.exhibits import compare
 from rules.interface import Case, Opinion, Params, Severity
-from rules.prefix_cache.regime import regime_strength
+from rules.prefix_cache.regime import SATURATED_SHARE, regime_strength
 from rules.prefix_cache.strength import strength
+from rules.repeats import hits_vanished
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +80,7 @@ class EvictionPressure:
             return None
         calm = 1.0 - regime_strength(case.after)
         share = case.attribution.share("capacity") * calm
-        if share < self.params.least_share:
+        if share < self.params.least_share or self._ruled_out(case, case.episode):
             return None
         decided = case.attribution.decided
         return Opinion(
@@ -113,3 +117,7 @@ class EvictionPressure:
             would_decide=Message("decide.probe"),
             missing=() if decided else ("request contents or block histograms",),
         )
+
+    def _ruled_out(self, case: Case, episode: Episode) -> bool:
+        full = case.after.saturated or 0.0
+        return full < SATURATED_SHARE and hits_vanished(case, episode)

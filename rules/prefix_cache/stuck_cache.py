@@ -39,13 +39,12 @@ References
 
 from dataclasses import dataclass
 
-import polars as pl
-
 from forensics.attribution import figures
 from forensics.catalog.messages import Message
-from forensics.episodes import Episode, Span
+from forensics.episodes import Episode
 from rules.exhibits import compare
-from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
+from rules.interface import Action, Case, Opinion, Params, Severity
+from rules.repeats import SLACK_S, back_by_restart, hits_vanished, low_time, peer_that_kept
 
 _EMPTYING = ("restart", "start", "reset", "sleep")
 
@@ -55,24 +54,20 @@ class StuckCacheParams(Params):
     """Thresholds.
 
     Attributes:
-        zero_rate: hit rate that counts as none at all, ratio (rounding of sums).
         least_before: hit rate that was there before, ratio; 0.1 separates a cache that worked from
             one that hardly did (guess).
         room: usage that leaves no doubt that the pool had room, ratio (guess).
         least_residence_s: shorter survival of blocks explains any miss, seconds; the probe of
             diagnosis.md section 2 begins at gaps of 5 and 15 s.
         least_requests: behind the zero; 100 is diagnosis.md, section 0, less where nothing counts.
-        slack_s: an event this far from the onset still belongs to it, seconds.
         alone: weight from counters alone, below what a verdict needs (guess).
         alone_share: share of the fall claimed then: named as a runner-up, never as a part (guess).
     """
 
-    zero_rate: float = 0.003
     least_before: float = 0.1
     room: float = 0.6
     least_residence_s: float = 15.0
     least_requests: float = 100.0
-    slack_s: float = 30.0
     alone: float = 0.3
     alone_share: float = 0.1
 
@@ -101,8 +96,7 @@ class StuckCache:
         changed = case.attribution.share("diversity") if case.attribution and exact else None
         if changed is not None and changed >= 0.5:
             return None
-        back = self._back_with_restart(case, episode)
-        peer = self._peer_that_kept(case, episode)
+        back, peer = back_by_restart(case, episode), peer_that_kept(case, episode)
         weight = self.params.alone
         weight = max(weight, 0.98 * (1.0 - changed) if changed is not None else 0.0)
         weight = max(weight, 0.9 if back is not None else 0.0, 0.8 if peer is not None else 0.0)
@@ -137,18 +131,15 @@ class StuckCache:
         )
 
     def _frozen(self, case: Case, episode: Episode) -> bool:
-        """Tell whether nothing at all was hit once the fall was complete."""
-        late = Span(episode.onset[1] + case.timeline.step_s, episode.end)
-        seen = figures(case.timeline, late)
-        if seen.hit_rate is None or seen.hit_rate > self.params.zero_rate:
+        """Tell whether nothing at all was hit once the fall was complete, with no event behind."""
+        seen = figures(case.timeline, low_time(case, episode))
+        if not hits_vanished(case, episode):
             return False
         if seen.requests is not None and seen.requests < self.params.least_requests:
             return False
         return not any(
             mark.kind in _EMPTYING
-            and episode.onset[0] - self.params.slack_s
-            <= mark.time
-            <= episode.onset[1] + self.params.slack_s
+            and episode.onset[0] - SLACK_S <= mark.time <= episode.onset[1] + SLACK_S
             for mark in case.timeline.marks
         )
 
@@ -157,46 +148,3 @@ class StuckCache:
         if seen.usage_max is None or seen.usage_max > self.params.room or seen.preemptions:
             return False
         return seen.residence_s is None or seen.residence_s >= self.params.least_residence_s
-
-    def _back_with_restart(self, case: Case, episode: Episode) -> Exhibit | None:
-        """Show the restart that ended the zero; None when hits came back otherwise or not."""
-        for mark in case.timeline.marks:
-            early = mark.time < episode.onset[1] + self.params.slack_s
-            if mark.kind != "restart" or early:
-                continue
-            zero = figures(case.timeline, Span(episode.onset[1], mark.time)).hit_rate
-            end = float(case.timeline.grid["time"][-1])
-            later = figures(case.timeline, Span(mark.time, end)).hit_rate
-            if zero is None or later is None:
-                return None
-            if zero <= 2 * self.params.zero_rate and later >= 0.5 * episode.before:
-                return Exhibit(
-                    "hit_rate", zero, later, "ratio", mark.place, Message("note.back_by_restart")
-                )
-            return None
-        return None
-
-    def _peer_that_kept(self, case: Case, episode: Episode) -> Exhibit | None:
-        """Show a replica of the same model that kept its hits over the same time."""
-        before = Span(episode.baseline.start, episode.baseline.end)
-        during = Span(episode.onset[1], episode.end)
-        for other in case.fleet:
-            if other.engine == case.timeline.engine or not other.grid.height:
-                continue
-            model = other.diary.at(episode.onset[0]).model
-            mine = case.epoch.model
-            if model is not None and mine is not None and model.value != mine.value:
-                continue
-            if other.grid.filter(pl.col("hit_rate").is_not_null()).height < 8:
-                continue
-            then, now = figures(other, before), figures(other, during)
-            if then.hit_rate is None or now.hit_rate is None:
-                continue
-            busy = now.requests is None or now.requests >= self.params.least_requests
-            if busy and now.hit_rate >= 0.7 * max(then.hit_rate, episode.before):
-                place = other.place("hit_rate", episode.onset[1])
-                return Exhibit(
-                    "hit_rate", then.hit_rate, now.hit_rate, "ratio", place,
-                    Message("note.peer_kept", {"engine": other.engine}),
-                )  # fmt: skip
-        return None

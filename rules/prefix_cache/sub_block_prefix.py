@@ -55,6 +55,7 @@ class SubBlockPrefixParams(Params):
         zero_rate: a hit rate below this counts as never hitting, ratio (one block in a thousand).
         short_share: share of prompts no longer than a block that makes it certain (guess).
         default_block: tokens; smallest default block size of any release.
+        block_unknown: factor on the weight when the block size was not stated (guess).
         large_block: tokens from which a block is large against usual shared prefixes (guess; MLA
             backends use 64, plain attention 16).
     """
@@ -63,6 +64,7 @@ class SubBlockPrefixParams(Params):
     zero_rate: float = 0.001
     short_share: float = 0.9
     default_block: int = 16
+    block_unknown: float = 0.9
     large_block: int = 64
 
 
@@ -88,14 +90,15 @@ class SubBlockPrefix:
         if seen.prompt_len is None or (seen.requests or 0.0) < self.params.least_requests:
             return None
         block = case.epoch.pool.block_size or self.params.default_block
-        short = _share_within(case, block)
-        weight = self._weight(seen.prompt_len, short, block, case.epoch.pool.block_size is not None)
+        surely, perhaps = _share_within(case, block)
+        weight = self._weight(seen.prompt_len, surely, perhaps, block)
+        weight *= 1.0 if case.epoch.pool.block_size is not None else self.params.block_unknown
         if weight == 0.0:
             return None
         shown: list[Exhibit] = [*compare(case, "prompt_len", note=Message("note.below_block"))]
-        if short is not None:
+        if surely is not None:
             place = case.timeline.place("prompt_len", case.window[1])
-            shown.append(Exhibit("prompts_within_a_block", None, short, "ratio", place))
+            shown.append(Exhibit("prompts_within_a_block", None, surely, "ratio", place))
         shown.append(stated("block_size", float(block), "tokens", case, "pool"))
         return Opinion(
             rule_id=self.id,
@@ -120,26 +123,32 @@ class SubBlockPrefix:
             missing=() if case.epoch.pool.block_size is not None else ("block_size",),
         )
 
-    def _weight(self, mean: float, short: float | None, block: int, known: bool) -> float:
+    def _weight(
+        self, mean: float, surely: float | None, perhaps: float | None, block: int
+    ) -> float:
         """Give the strength for a mean prompt, the share of short prompts, and the block size."""
-        sure = 0.95 if known else 0.85
-        if short is not None and short >= self.params.short_share:
-            return sure
+        if surely is not None and surely >= self.params.short_share:
+            return 0.95
         if mean <= block:
             # A mean below a block leaves room for long prompts only if most are short.
-            return 0.8 * sure if short is None or short >= 0.5 else 0.0
+            return 0.75 if perhaps is None or perhaps >= self.params.short_share else 0.0
         if block >= self.params.large_block and mean <= 2 * block:
             return 0.45
         return 0.0
 
 
-def _share_within(case: Case, block: int) -> float | None:
-    """Give the share of prompts surely no longer than a block; None without a histogram."""
+def _share_within(case: Case, block: int) -> tuple[float | None, float | None]:
+    """Give the share of prompts surely, and perhaps, no longer than a block.
+
+    None without a histogram.
+    """
     histogram = case.timeline.histograms.get("prompt_len")
     if histogram is None:
-        return None
+        return (None, None)
     counts = histogram.over(*case.window)
-    below = np.flatnonzero(histogram.edges <= block)
     if not counts.size or counts[-1] <= 0:
-        return None
-    return float(counts[below[-1]] / counts[-1]) if below.size else 0.0
+        return (None, None)
+    below = np.flatnonzero(histogram.edges <= block)
+    above = np.flatnonzero(histogram.edges >= block)
+    surely = float(counts[below[-1]] / counts[-1]) if below.size else 0.0
+    return (surely, float(counts[above[0]] / counts[-1]) if above.size else 1.0)
