@@ -188,8 +188,10 @@ def _pairs_end(buffer: bytes, start: int) -> tuple[int, bool]:
         return stop - 4, True
     if _CLOSED.match(buffer, start, stop):
         return start, True
-    match = _END.search(buffer, start, stop)
-    if match is not None:
-        return match.start() + 1, True
+    end = buffer.find(b"]]", start, stop)
+    if end < 0 and (match := _END.search(buffer, start, stop)) is not None:
+        end = match.start()
+    if end >= 0:
+        return end + 1, True
     # Cut off: give what there is. With another series behind it, this one will not go on.
     return max(start, buffer.rfind(b"]", start, stop) + 1), following >= 0

@@ -23,7 +23,7 @@ _SERIES = re.compile(
     rb'"metric"\s*:\s*\{(?:[^"{}]|"(?:[^"\\]|\\.)*")*\}\s*,\s*'
     rb'"(?:value|values|histogram|histograms)"\s*:\s*\[\s*(?:\[|[0-9.]+\s*,|\])'
 )
-_ERROR = re.compile(rb'"status"\s*:\s*"error"\s*,.{0,200}?"error"\s*:\s*"', re.DOTALL)
+_ERROR = re.compile(rb'\{\s*"status"\s*:\s*"error"\s*,\s*"(?:errorType|data)"\s*:')
 _SCALAR = re.compile(
     rb'"resultType"\s*:\s*"scalar"\s*,\s*"result"\s*:\s*'
     rb'\[\s*([0-9.eE+-]+)\s*,\s*"([^"\\]{1,40})"\s*\]'
@@ -125,6 +125,8 @@ def _note_other_answers(source: Source, rows: Rows) -> None:
             rows.damage(scalar.start(), "a scalar that is no number")
             continue
         rows.add(rows.key(series_name({}), scalar.start()), stamp, value)
+    if rows.is_empty() and _RESULT.search(source.head):
+        rows.notes.append("the answer holds no series: nothing matched the query in its window")
     if rows.has_nameless():
         rows.notes.append(
             "results without a metric name (of an expression such as rate(…) or sum(…)): "

@@ -68,6 +68,10 @@ class Rows:
         self._offsets.append(offset)
         return key
 
+    def is_empty(self) -> bool:
+        """Tell whether no series was seen at all."""
+        return not self._keys
+
     def has_nameless(self) -> bool:
         """Tell whether any series came without a metric name."""
         return any(not name.metric for name in self._keys)

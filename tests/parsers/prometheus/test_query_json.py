@@ -160,6 +160,15 @@ def test_an_error_is_told(read):
     assert parsed.coverage.note == "the server answered with an error instead of data"
 
 
+def test_an_answer_without_series_is_told(read):
+    parsed = read(compact(matrix()))
+    assert parsed.coverage.note.startswith("the answer holds no series")
+
+
+def test_a_log_line_that_speaks_of_an_error_is_not_an_answer(recognise):
+    assert recognise('{"status":"error","msg":"request failed","error":"boom"}\n') is None
+
+
 def test_native_histograms_become_cumulative_buckets(read, rows):
     labels = {**LABELS, "__name__": "vllm:time_to_first_token_seconds"}
     histograms = [
