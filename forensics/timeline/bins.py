@@ -1,4 +1,4 @@
-"""Points → regular bins: the spacing of a recording, gauges as last value, counters as growth."""
+"""Points → regular bins: gauges as last value, counters as growth."""
 
 import numpy as np
 
@@ -8,13 +8,6 @@ from forensics.timeline.recordings import Track
 # stand still in most steps and move in every k-th.
 _BUSY_SHARE = 0.1
 MAX_BINS = 200_000
-
-
-def spacing(times: np.ndarray) -> float:
-    """Give the usual distance of points in seconds; 0 when there is only one."""
-    steps = np.diff(times)
-    steps = steps[steps > 0]
-    return float(np.median(steps)) if steps.size else 0.0
 
 
 def true_step(step: float, moving: Track | None) -> float:

@@ -98,10 +98,10 @@ def parse_offset(text: str) -> float | None:
     word = text.strip()
     if word.upper() in ("UTC", "Z", "GMT"):
         return 0.0
-    if len(word) < 3 or word[0] not in "+-":
+    if len(word) < 2 or word[0] not in "+-":
         return None
     digits = word[1:].replace(":", "")
-    if not digits.isdigit() or len(digits) not in (1, 2, 4):
+    if not (digits.isascii() and digits.isdigit()) or len(digits) not in (1, 2, 4):
         return None
     hours, minutes = (int(digits), 0) if len(digits) <= 2 else (int(digits[:2]), int(digits[2:]))
     if hours > 14 or minutes > 59:

@@ -14,10 +14,9 @@ from forensics.timeline.bins import (
     bin_times,
     growth,
     last_values,
-    spacing,
     true_step,
 )
-from forensics.timeline.recordings import Track
+from forensics.timeline.recordings import Track, spacing
 from forensics.timeline.records import SIGNALS, Histogram, Origin
 from forensics.timeline.signals import (
     COUNTERS,

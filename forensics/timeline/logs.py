@@ -11,9 +11,10 @@ import numpy as np
 import polars as pl
 
 from forensics.evidence import SourceInfo
-from forensics.timeline.bins import bin_index, bin_times, spacing
+from forensics.timeline.bins import bin_index, bin_times
 from forensics.timeline.grid import Columns
 from forensics.timeline.matching import Reported
+from forensics.timeline.recordings import spacing
 from forensics.timeline.records import Origin
 
 STATS = "stats_periodic"

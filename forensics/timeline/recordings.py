@@ -46,6 +46,13 @@ class Track:
         )
 
 
+def spacing(times: np.ndarray) -> float:
+    """Give the usual distance of points in seconds, one that occurs; 0 when there is only one."""
+    steps = np.sort(np.diff(times))
+    steps = steps[steps > 0]
+    return float(steps[(steps.size - 1) // 2]) if steps.size else 0.0
+
+
 def read_tracks(evidence: Evidence, series: pl.DataFrame) -> list[Track]:
     """Give one engine's tracks from its best recording, completed from the others.
 
@@ -95,8 +102,9 @@ def read_tracks(evidence: Evidence, series: pl.DataFrame) -> list[Track]:
             merged = joined
             continue
         span = _span(merged)
+        metrics = {track.metric for track in merged.values()}
         for name, track in joined.items():
-            if name not in merged and not _has_metric(merged, track.metric):
+            if name not in merged and track.metric not in metrics:
                 merged[name] = track
             elif name in merged:
                 merged[name] = _complete(merged[name], track, span)
@@ -129,7 +137,9 @@ def _stack(parts: list[Track]) -> Track:
 
 
 def _complete(track: Track, other: Track, span: tuple[float, float]) -> Track:
-    outside = (other.times < span[0]) | (other.times > span[1])
+    # A lagging recording still shows older values just after the other one ends: leave a step out.
+    margin = max(spacing(track.times), spacing(other.times))
+    outside = (other.times < span[0] - margin) | (other.times > span[1] + margin)
     if not outside.any():
         return track
     rest = Track(
@@ -145,7 +155,3 @@ def _span(tracks: dict[tuple[str, str, float | None], Track]) -> tuple[float, fl
         min((track.times[0] for track in sized), default=np.inf),
         max((track.times[-1] for track in sized), default=-np.inf),
     )
-
-
-def _has_metric(tracks: dict[tuple[str, str, float | None], Track], metric: str) -> bool:
-    return any(track.metric == metric for track in tracks.values())

@@ -1,0 +1,90 @@
+"""Stats lines and counted lines on the log's own cadence."""
+
+import numpy as np
+import pytest
+
+from forensics.timeline.logs import columns_from_log, counted_lines, reported_by_log
+
+
+def stats(at, **fields):
+    return (at, "stats_periodic", fields)
+
+
+def column(evidence, name):
+    return columns_from_log(evidence.events, evidence.sources).get(name)
+
+
+def test_percent_becomes_a_fraction(evidence_of):
+    evidence = evidence_of(events=[stats(0.0, kv_usage_pct=97.5, prefix_hit_rate_pct=43.5)])
+    reported = reported_by_log(evidence.events)
+    assert reported.columns["kv_usage"].tolist() == [0.975]
+    assert reported.columns["logged_hit_rate"].tolist() == [0.435]
+
+
+def test_absent_fields_are_unknown_and_not_zero(evidence_of):
+    evidence = evidence_of(events=[stats(0.0, running=3), stats(10.0, running=4, waiting=1)])
+    waiting = column(evidence, "waiting")
+    assert np.isnan(waiting[0])
+    assert waiting[1] == 1.0
+
+
+def test_mean_throughput_times_interval_is_an_amount(evidence_of):
+    evidence = evidence_of(
+        events=[stats(0.0, generation_tps=10.0), stats(10.0, generation_tps=20.0)]
+    )
+    assert column(evidence, "generation_tokens")[1] == 200.0
+
+
+def test_v0_prints_every_fiftieth_preemption(evidence_of):
+    """Warnings for the 1st, 51st and 101st: at least 1, 50 and 50 preemptions lie between them."""
+    events = [stats(0.0, running=1), stats(10.0, running=1), stats(20.0, running=1)]
+    events += [
+        (1.0, "preemption", {"total_cumulative": 1}),
+        (11.0, "preemption", {"total_cumulative": 51}),
+        (19.0, "preemption", {"total_cumulative": 101}),
+    ]
+    evidence = evidence_of(events=events)
+    assert column(evidence, "preemption_lower_bound").tolist() == [1.0, 50.0, 50.0]
+
+
+def test_cumulative_number_that_falls_is_a_new_process(evidence_of):
+    events = [
+        (1.0, "preemption", {"total_cumulative": 51}),
+        (90.0, "preemption", {"total_cumulative": 1}),
+    ]
+    amounts, _ = counted_lines(evidence_of(events=events).events)["preemption_lower_bound"]
+    assert amounts == [(1.0, 51.0), (90.0, 1.0)]
+
+
+def test_line_of_articles_counts_as_one_preemption_each(evidence_of):
+    events = [(1.0, "blog_preempted", {"seq_id": "7"}), (2.0, "blog_preempted", {"seq_id": "8"})]
+    amounts, kind = counted_lines(evidence_of(events=events).events)["preemption_lower_bound"]
+    assert kind == "blog_preempted"
+    assert sum(amount for _, amount in amounts) == 2.0
+
+
+@pytest.mark.parametrize(
+    ("fields", "refused"),
+    [
+        ({"status": 503, "path_class": "api"}, 1.0),
+        ({"status": 429, "path_class": "api", "count": 12}, 12.0),
+        ({"status": 503, "path_class": "probe"}, None),
+        ({"status": 200, "path_class": "api"}, None),
+    ],
+)
+def test_refusals_are_429_and_503_of_the_api(evidence_of, fields, refused):
+    counted = counted_lines(evidence_of(events=[(1.0, "http_access", fields)]).events)
+    if refused is None:
+        assert "rejected" not in counted
+    else:
+        assert counted["rejected"][0] == [(1.0, refused)]
+
+
+def test_log_without_stats_lines_has_no_columns(evidence_of):
+    evidence = evidence_of(events=[(0.0, "process_start", {})])
+    assert columns_from_log(evidence.events, evidence.sources) is None
+
+
+def test_lines_with_the_same_second_count_once(evidence_of):
+    evidence = evidence_of(events=[stats(5.0, running=1), stats(5.0, running=9)])
+    assert reported_by_log(evidence.events).times.tolist() == [5.0]
