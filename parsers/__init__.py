@@ -25,11 +25,12 @@ from parsers import prometheus
 from parsers.interface import Format, Parsed, Progress, ReadOptions, Source
 from parsers.rotation import in_content_order
 from parsers.sources import Found, discover
-from parsers.vllm_log import format as vllm_log
+from parsers.vllm_log.exports import LogExport
+from parsers.vllm_log.format import VllmLog, is_text
 
 __all__ = ["FORMATS", "Format", "Parsed", "Progress", "ReadOptions", "Source", "read"]
 
-FORMATS: tuple[Format, ...] = (*prometheus.FORMATS, *vllm_log.FORMATS)
+FORMATS: tuple[Format, ...] = (LogExport(), *prometheus.FORMATS, VllmLog())
 
 
 def _silent(_path: str, _done: int, _total: int) -> None:
@@ -85,8 +86,8 @@ def _parse(index: int, found: Found, options: ReadOptions, progress: Progress) -
     if not found.head:
         return _refused(index, found, "unrecognised", f"{found.path}: empty file")
     reader = next((one for one in FORMATS if one.recognises(source)), None)
-    if reader is None and found.named and vllm_log.is_text(source.head):
-        reader = vllm_log.FORMATS[0]
+    if reader is None and found.named and is_text(source.head):
+        reader = FORMATS[-1]
     if reader is None:
         note = f"{found.path}: neither a vLLM log nor Prometheus metrics"
         return _refused(index, found, "unrecognised", note)

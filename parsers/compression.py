@@ -1,7 +1,6 @@
 """Opens compressed bytes as plain ones, with a limit against decompression bombs."""
 
 import bz2
-import gzip
 import io
 import lzma
 import zlib
@@ -9,6 +8,7 @@ from collections.abc import Callable
 from typing import BinaryIO, cast
 
 GUARD_BYTES = 1 << 30  # below this much output no ratio is suspicious enough to stop
+PACKED_BYTES = 256 << 10
 MAX_RATIO = 500  # server logs pack 10 to 60 times; gzip cannot exceed 1,032
 
 MAGICS: tuple[tuple[bytes, str], ...] = (
@@ -80,7 +80,9 @@ class CutStream(io.RawIOBase):
 
     def _read(self, count: int) -> bytes:
         try:
-            return self._stream.read(count)
+            # read1 hands out what there is; read would lose it when damage follows.
+            read: Callable[[int], bytes] = getattr(self._stream, "read1", self._stream.read)
+            return read(count)
         except BROKEN as broken:
             self.cut = f"compressed data ends or breaks here ({type(broken).__name__})"
             return b""
@@ -94,6 +96,48 @@ class CutStream(io.RawIOBase):
         super().close()
 
 
+class _Gunzip(io.RawIOBase):
+    """Unpacks gzip, any number of members, in large pieces; what precedes damage is not lost."""
+
+    def __init__(self, packed: BinaryIO) -> None:
+        super().__init__()
+        self._packed = packed
+        self._inflater = zlib.decompressobj(wbits=31)
+        self._pending = b""
+        self._inside = False  # a member
+
+    def readable(self) -> bool:
+        """Say that this can be read."""
+        return True
+
+    def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
+        """Fill the buffer with unpacked bytes; 0 at the end."""
+        while True:
+            data = self._inflater.decompress(self._pending, len(buffer))
+            self._pending = self._inflater.unconsumed_tail
+            if self._inflater.eof:
+                self._pending = self._inflater.unused_data
+                self._inflater = zlib.decompressobj(wbits=31)
+                self._inside = False
+            if data:
+                buffer[: len(data)] = data
+                return len(data)
+            if not self._more():
+                return 0
+
+    def _more(self) -> bool:
+        """Fetch packed bytes when none are left; False at the end."""
+        if not self._pending:
+            self._pending = self._packed.read(PACKED_BYTES)
+            if not self._pending and self._inside:
+                raise EOFError
+        if not self._inside:
+            # Zero bytes pad members on tapes and block devices.
+            self._pending = self._pending.lstrip(b"\0")
+            self._inside = bool(self._pending)
+        return self._inside
+
+
 def _zstd(packed: BinaryIO) -> BinaryIO:
     import zstandard
 
@@ -103,7 +147,7 @@ def _zstd(packed: BinaryIO) -> BinaryIO:
 
 
 _OPENERS: dict[str, Callable[[BinaryIO], BinaryIO]] = {
-    "gzip": lambda packed: cast(BinaryIO, gzip.GzipFile(fileobj=packed, mode="rb")),
+    "gzip": lambda packed: cast(BinaryIO, _Gunzip(packed)),
     "bzip2": lambda packed: cast(BinaryIO, bz2.BZ2File(packed)),
     "xz": lambda packed: cast(BinaryIO, lzma.LZMAFile(packed)),  # noqa: SIM115 - the caller closes
     "zstd": _zstd,

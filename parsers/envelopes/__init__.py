@@ -45,17 +45,22 @@ class Unwrapped(NamedTuple):
     partial: bool = False
 
 
-def unwrap(text: str, cut: Container[str | None] = ()) -> Iterator[Unwrapped]:
+def unwrap(
+    text: str, cut: Container[str | None] = (), around: Layer | None = None
+) -> Iterator[Unwrapped]:
     """Yield the lines inside a physical line: one, or those of a multi-line message.
 
     Args:
         text: the physical line.
         cut: instances whose last line a runtime cut; their next one goes on in its middle, so no
             further wrapper is looked for in it.
+        around: what was already taken off, where the line comes out of a document.
     """
     if text[:1] == "\ufeff":
         text = text[1:]
     found = Unwrapped(plain(text))
+    if around is not None:
+        found = found._replace(outer=around.outer, instance=around.instance, own=around.own)
     for _ in range(MAX_LAYERS):
         layer = _outermost(found.body)
         if layer is None:

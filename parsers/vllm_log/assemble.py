@@ -19,6 +19,7 @@ from parsers.vllm_log.records import MAX_DAMAGES, Mark, Place, Record
 
 REQUEST_ROWS_BYTES = 32 << 20  # request lines of larger logs are counted per interval, not kept
 ERROR_CHARS = 2000
+TRACEBACK_BYTES = 64 << 10  # how far from a death its traceback is looked for
 UNKNOWN_SHAPES = 20
 
 _STEPS = {
@@ -49,7 +50,9 @@ def assemble(stretches: Sequence[Stretch], source: int, size: int, name: str) ->
         is_step = pl.col("kind").is_in(list(_STEPS))
         counted = pl.concat([counted, _steps(rows.filter(is_step))])
         rows = rows.filter(~is_step)
-    few = pl.concat([_tracebacks(marks), counted_events(counted, ends)])
+    tracebacks = _tracebacks(marks)
+    rows = _explained(rows, tracebacks)
+    few = pl.concat([tracebacks, counted_events(counted, ends)])
     rows = rows.merge_sorted(few.sort("offset", maintain_order=True), key="offset")
     number = pl.lit(source, pl.UInt32()).alias("source")
     return Parsed(
@@ -109,6 +112,46 @@ def _tracebacks(marks: Iterable[Mark]) -> pl.DataFrame:
     columns["fields"] = [row.fields for row in events]
     schema = {name: EVENTS[name] for name in (*PLACE, "kind", "fields")}
     return pl.DataFrame(columns, schema=schema)
+
+
+def _explained(rows: pl.DataFrame, tracebacks: pl.DataFrame) -> pl.DataFrame:
+    """Give each death of an engine the last line of the nearest traceback of its process."""
+    dead = pl.col("kind") == "engine_death"
+    deaths = rows.filter(dead)
+    if not deaths.height or not tracebacks.height:
+        return rows
+    errors = [
+        (offset, (instance, process), str(orjson.loads(fields)["error"]))
+        for offset, instance, process, fields in tracebacks.select(
+            "offset", "instance", "process", "fields"
+        ).iter_rows()
+    ]
+    fields = [
+        _with_error(text, (instance, process), offset, errors)
+        for offset, instance, process, text in deaths.select(
+            "offset", "instance", "process", "fields"
+        ).iter_rows()
+    ]
+    return pl.concat(
+        [rows.filter(~dead), deaths.with_columns(fields=pl.Series(fields, dtype=pl.String))]
+    ).sort("offset", maintain_order=True)
+
+
+def _with_error(
+    text: str,
+    who: tuple[str | None, str | None],
+    offset: int,
+    errors: Sequence[tuple[int, tuple[str | None, str | None], str]],
+) -> str:
+    near = [
+        (abs(at - offset), error)
+        for at, whose, error in errors
+        if whose == who and -TRACEBACK_BYTES < offset - at < TRACEBACK_BYTES
+    ]
+    fields = orjson.loads(text)
+    if near and "error" not in fields:
+        fields["error"] = min(near)[1]
+    return orjson.dumps(fields).decode()
 
 
 def _steps(steps: pl.DataFrame) -> pl.DataFrame:

@@ -39,7 +39,7 @@ def _dump_facts(message: str, _fields: Fields) -> Iterator[Fact]:
 PATTERNS: tuple[LogPattern, ...] = (
     pattern(
         "oom",
-        "[[{:s}: ]]CUDA out of memory. Tried to allocate {size:s}. GPU {gpu:d} has a total "
+        "CUDA out of memory. Tried to allocate {size:s}. GPU {gpu:d} has a total "
         "capac[[i]]ty of {total:s} of which {free:s} is free.{:s}",
         "CUDA out of memory. Tried to allocate {size:w} {unit:w}.{:s}",
         "CUDA out of memory. {:s}",

@@ -1,6 +1,9 @@
 """The log of a vLLM server, in whatever release and wrapper, as an input format."""
 
+from dataclasses import replace
 from typing import cast
+
+import polars as pl
 
 from forensics.errors import InputError
 from parsers.interface import Parsed, Progress, ReadOptions, Source
@@ -9,6 +12,7 @@ from parsers.vllm_log.chunks import ChunkReader, Readable
 from parsers.vllm_log.frames import Stretch, stretch
 from parsers.vllm_log.parallel import read_file, workers_for
 from parsers.vllm_log.scanner import Scanner
+from parsers.vllm_log.whole_text import WHOLE_BYTES, broken_width, joined, newest_first, split
 
 
 def is_text(head: bytes) -> bool:
@@ -55,12 +59,47 @@ class VllmLog:
 
     def parse(self, source: Source, options: ReadOptions, progress: Progress) -> Parsed:
         """Read all lines of the source."""
-        stretches, size = _read(source, progress)
-        damages = [place for one in stretches for place in one.damages]
-        if options.strict and damages:
-            at, reason = damages[0]
-            raise InputError(f"{source.path}: {reason} at byte {at}", source.path)
-        return assemble(stretches, source.index, size, self.name)
+        parsed = _whole(source)
+        if parsed is None:
+            stretches, size = _read(source, progress)
+            parsed = assemble(stretches, source.index, size, self.name)
+        if options.strict and parsed.damages:
+            first = parsed.damages[0]
+            message = f"{source.path}: {first.reason} at byte {first.offset}"
+            raise InputError(message, source.path)
+        return parsed
+
+
+def _whole(source: Source) -> Parsed | None:
+    """Read a source as a whole if its lines must be turned round or put together first."""
+    width = broken_width(source.head)
+    backwards = newest_first(source.head)
+    if width is None and not backwards:
+        return None
+    with source.open() as stream:
+        data = stream.read(WHOLE_BYTES + 1)
+    if len(data) > WHOLE_BYTES:
+        return None
+    text = split(data)
+    found = list(text if width is None else joined(text, width))
+    if found and not found[-1][1]:
+        found.pop()
+    if backwards:
+        found.reverse()
+    scanner = Scanner()
+    # Rows are put in the order of their offsets, so places are counted from the end meanwhile.
+    for offset, line in found:
+        scanner.line(line, len(data) - offset if backwards else offset)
+    parsed = assemble([stretch(scanner.part)], source.index, len(data), VllmLog.name)
+    if not backwards:
+        return parsed
+    here = (len(data) - pl.col("offset")).cast(pl.UInt64)
+    return replace(
+        parsed,
+        events=parsed.events.with_columns(offset=here),
+        facts=parsed.facts.with_columns(offset=here),
+        damages=tuple(replace(one, offset=len(data) - one.offset) for one in parsed.damages),
+    )
 
 
 def _read(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
@@ -82,6 +121,3 @@ def _streamed(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
             progress(source.path, reader.size, total)
             reader.count_requests |= reader.size > REQUEST_ROWS_BYTES
     return [stretch(reader.part)], reader.size
-
-
-FORMATS = (VllmLog(),)

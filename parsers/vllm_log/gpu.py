@@ -10,6 +10,7 @@ _SMI_NAME = re.compile(
     r"\|\s+\d+\s+(?P<name>(?:NVIDIA|Tesla|Quadro|GeForce|AMD)[\w .+-]*?)\s{2,}.*"
 )
 _SMI_LIST = re.compile(r"GPU \d+: (?P<name>[\w .+-]+?)(?: \(UUID: .*\))?\s*")
+_COLLECTED = "GPU models and configuration:"  # of `collect_env`
 _SMI_MEMORY = re.compile(r"\|.*?(?P<used>\d+)MiB\s*/\s*(?P<total>\d+)MiB.*")
 
 
@@ -22,7 +23,8 @@ def _kernel_config(message: str) -> Fields | None:
 
 
 def _name_row(message: str) -> Fields | None:
-    match = _SMI_NAME.fullmatch(message) or _SMI_LIST.fullmatch(message)
+    bare = message.removeprefix(_COLLECTED).strip()
+    match = _SMI_NAME.fullmatch(message) or _SMI_LIST.fullmatch(bare)
     return None if match is None else {"device_name": match["name"].strip()}
 
 

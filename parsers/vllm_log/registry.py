@@ -54,7 +54,7 @@ def _index() -> tuple[dict[str, tuple[LogPattern, ...]], tuple[LogPattern, ...]]
     anywhere: list[LogPattern] = []
     for pattern in PATTERNS:
         for prefix in pattern.prefixes:
-            if len(prefix) < _KEY and prefix != "|":
+            if len(prefix) < _KEY:
                 if pattern not in anywhere:
                     anywhere.append(pattern)
             else:

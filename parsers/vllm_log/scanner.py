@@ -10,7 +10,7 @@ import re
 
 import orjson
 
-from parsers.envelopes import Unwrapped, plain, unwrap
+from parsers.envelopes import Layer, Unwrapped, plain, unwrap
 from parsers.vllm_log import registry
 from parsers.vllm_log.access import ACCESS, path_class
 from parsers.vllm_log.header import Head, read_head
@@ -93,13 +93,17 @@ class Scanner:
         status = self._physical(text, offset)
         if broken and status == _UNKNOWN:
             part.damage(offset, "bytes that are not UTF-8")
-        elif status == _MATCHED:
-            part.matched += 1
-        elif status == _IGNORED:
-            part.ignored += 1
         else:
-            part.unknown += 1
-            self._shape(self._unknown or text)
+            self._count(status, text)
+
+    def entry(self, layer: Layer, offset: int) -> None:
+        """Read one entry of a document, which was taken out of its wrapper already."""
+        self.part.lines += 1
+        self.stamped = None
+        statuses = [
+            self._wrapped(line, offset, layer) for line in layer.body.split("\n") if line.strip()
+        ]
+        self._count(min(statuses, default=_IGNORED), layer.body)
 
     def overlong(self, offset: int) -> None:
         """Count a line that is longer than any that is read."""
@@ -113,6 +117,16 @@ class Scanner:
         self.part.first.setdefault(instance, when)
         self.part.last[instance] = when
 
+    def _count(self, status: int, text: str) -> None:
+        part = self.part
+        if status == _MATCHED:
+            part.matched += 1
+        elif status == _IGNORED:
+            part.ignored += 1
+        else:
+            part.unknown += 1
+            self._shape(self._unknown or text)
+
     def _physical(self, text: str, offset: int) -> int:
         if "\r" not in text:
             return self._wrapped(text, offset)
@@ -120,10 +134,10 @@ class Scanner:
         pieces = [piece for piece in text.split("\r") if piece.strip()]
         return min((self._wrapped(piece, offset) for piece in pieces), default=_IGNORED)
 
-    def _wrapped(self, text: str, offset: int) -> int:
+    def _wrapped(self, text: str, offset: int, around: Layer | None = None) -> int:
         status = _IGNORED
         first = True
-        for record in unwrap(text, self._pending):
+        for record in unwrap(text, self._pending, around):
             if record.partial:
                 self._pending[record.instance] = self._held(record).body
                 continue

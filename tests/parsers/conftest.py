@@ -38,3 +38,9 @@ def parse():
 def content(frame: pl.DataFrame, *without: str) -> list[tuple]:
     """Rows without the columns that a wrapper may change."""
     return frame.drop("source", *without).rows()
+
+
+@pytest.fixture
+def parse_lines(parse):
+    """Parse lines as a server log and return its events."""
+    return lambda *lines: parse("".join(f"{line}\n" for line in lines).encode()).events

@@ -2,6 +2,7 @@
 
 import importlib.util
 import io
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,7 @@ def whole(data, size=BIG, **options):
 def parts(data, cuts):
     done = []
     borders = [0, *cuts, len(data)]
-    for start, end in zip(borders, borders[1:], strict=False):
+    for start, end in pairwise(borders):
         reader = ChunkReader(offset=start, count_requests=True)
         stream = io.BytesIO(data[start:end])
         while reader.fill(stream):
