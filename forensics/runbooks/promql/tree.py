@@ -13,9 +13,12 @@ import promql_parser as library
 from forensics.runbooks.promql.tokens import Token, tokenize
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Node:
-    """A stretch of the expression; `start` and `end` are offsets in its text."""
+    """A stretch of the expression; `start` and `end` are offsets in its text.
+
+    Nodes compare by identity: two alike in different places are different.
+    """
 
     start: int
     end: int
@@ -26,21 +29,21 @@ class Node:
         return ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Number(Node):
     """A number."""
 
     value: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Text(Node):
     """A string."""
 
     value: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Selector(Node):
     """A vector or matrix selector.
 
@@ -61,7 +64,7 @@ class Selector(Node):
     range_end: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Subquery(Node):
     """An expression evaluated over a range."""
 
@@ -74,7 +77,7 @@ class Subquery(Node):
         return (self.inner,)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Call(Node):
     """A function call; the function's name stands from `start` on."""
 
@@ -87,7 +90,7 @@ class Call(Node):
         return self.arguments
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Aggregate(Node):
     """An aggregation.
 
@@ -107,7 +110,7 @@ class Aggregate(Node):
         return (self.inner,) if self.parameter is None else (self.parameter, self.inner)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Binary(Node):
     """A binary operation; the operator stands at `operator_start`."""
 
@@ -123,7 +126,7 @@ class Binary(Node):
         return (self.left, self.right)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Group(Node):
     """Something in parentheses, or with a sign before it."""
 
@@ -166,9 +169,11 @@ def parse(text: str) -> Node:
 
 def nodes(root: Node) -> Iterator[Node]:
     """Yield a node and all below it, parents first, in source order."""
-    yield root
-    for child in root.children:
-        yield from nodes(child)
+    stack = [root]
+    while stack:
+        node = stack.pop()
+        yield node
+        stack.extend(reversed(node.children))
 
 
 def selectors(root: Node) -> Iterator[Selector]:
