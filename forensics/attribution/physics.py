@@ -89,7 +89,7 @@ def _written_since_start(timeline: EngineTimeline, until: float) -> float | None
     if begun is None or amounts is None or not grid.height:
         return None
     times = grid["time"].to_numpy()
-    if float(times[0]) > begun:
+    if float(times[0]) > begun + 2 * timeline.step_s:
         # Scraped from after the start: complete only if nothing had been served by then.
         known = amounts[~np.isnan(amounts)]
         idle = known.size > 1 and float(known[0]) == 0.0

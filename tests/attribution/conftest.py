@@ -1,0 +1,90 @@
+"""Timelines made by hand: one row per scrape, whatever a test needs to be so."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import polars as pl
+import pytest
+
+from forensics.diary import EngineDiary, Epoch, KvPool, Version
+from forensics.episodes import Episode, Span
+from forensics.timeline import EngineTimeline, Histogram, Mark, Origin
+from forensics.timeline.records import SIGNALS
+
+STEP_S = 15.0
+START_S = 1_000_000.0
+TimelineMaker = Callable[..., EngineTimeline]
+
+
+def grid_of(columns: Mapping[str, Sequence[float]], count: int) -> pl.DataFrame:
+    times = START_S + STEP_S * np.arange(1, count + 1)
+    data: dict[str, object] = {"time": times, "elapsed_s": np.full(count, STEP_S)}
+    for name in SIGNALS:
+        values = columns.get(name)
+        data[name] = [None] * count if values is None else [float(v) for v in values]
+    schema = {name: pl.Float64() for name in ("time", "elapsed_s", *SIGNALS)}
+    return pl.DataFrame(data, schema=schema)
+
+
+@pytest.fixture
+def make_timeline() -> TimelineMaker:
+    def make(
+        columns: Mapping[str, Sequence[float]],
+        marks: tuple[Mark, ...] = (),
+        histograms: Mapping[str, Histogram] | None = None,
+        versions: tuple[str, ...] = ("0.32.0",),
+        pool_tokens: int = 100_000,
+    ) -> EngineTimeline:
+        count = len(next(iter(columns.values())))
+        grid = grid_of(columns, count)
+        pool = KvPool(tokens=pool_tokens, blocks=pool_tokens // 16, block_size=16)
+        epochs = tuple(
+            Epoch(
+                start=None if index == 0 else START_S + STEP_S * (count // 2) + 1.0,
+                end=None,
+                version=Version.parse(version),
+                generation="V1",
+                pool=pool,
+            )
+            for index, version in enumerate(versions)
+        )
+        origins = {name: Origin("metrics", 0, f"vllm:{name}") for name in columns}
+        return EngineTimeline(
+            engine="0",
+            instance=None,
+            step_s=STEP_S,
+            grid=grid,
+            log_grid=grid.clear(),
+            origins=origins,
+            marks=marks,
+            diary=EngineDiary("0", None, "0", epochs),
+            histograms=histograms or {},
+        )
+
+    return make
+
+
+def halves(before: float, after: float, count: int = 40) -> list[float]:
+    """A level in the first half, another in the second."""
+    return [before] * (count // 2) + [after] * (count - count // 2)
+
+
+def fall_of(timeline: EngineTimeline, before: float, level: float, **changes: object) -> Episode:
+    """The fall in the middle of a hand-made timeline."""
+    count = timeline.grid.height
+    middle = START_S + STEP_S * (count // 2)
+    end = START_S + STEP_S * count
+    fields: dict[str, object] = {
+        "engine": "0",
+        "signal": "hit_rate",
+        "onset": (middle, middle + STEP_S),
+        "end": end,
+        "recovered": False,
+        "baseline": Span(START_S, middle),
+        "after": Span(middle, end),
+        "before": before,
+        "level": level,
+        "error": 0.01,
+    }
+    fields.update(changes)
+    return Episode(**fields)  # type: ignore[arg-type]

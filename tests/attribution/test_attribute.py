@@ -1,0 +1,245 @@
+"""A fall in its parts: what the counters made, what an event took, and how the rest is shared."""
+
+import importlib.util
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from forensics.attribution import as_counted, attribute
+from forensics.attribution.attribute import _split
+from forensics.attribution.combiner import combiner, probability
+from forensics.timeline import Histogram, Mark
+
+_SPEC = importlib.util.spec_from_file_location(
+    "attribution_conftest", Path(__file__).with_name("conftest.py")
+)
+assert _SPEC is not None and _SPEC.loader is not None
+hand = importlib.util.module_from_spec(_SPEC)
+_SPEC.loader.exec_module(hand)
+halves, fall_of = hand.halves, hand.fall_of
+STEP_S, START_S = hand.STEP_S, hand.START_S
+
+
+def traffic(hit=(0.8, 0.4), prompt=(1000.0, 1000.0), running=(8.0, 8.0), usage=(0.3, 0.3)):
+    """Ten requests per scrape; tokens by source."""
+    requests = 10.0
+    prompts = halves(*(requests * p for p in prompt))
+    rate = halves(*hit)
+    return {
+        "hit_rate": rate,
+        "hit_weight": prompts,
+        "prompt_tokens": prompts,
+        "cached_tokens": [p * r for p, r in zip(prompts, rate, strict=True)],
+        "computed_tokens": [p * (1 - r) for p, r in zip(prompts, rate, strict=True)],
+        "generation_tokens": [requests * 200.0] * 40,
+        "first_tokens": [requests] * 40,
+        "finished": [requests] * 40,
+        "running": halves(*running),
+        "waiting": [0.0] * 40,
+        "kv_usage": halves(*usage),
+        "preemptions": [0.0] * 40,
+        "queries": prompts,
+        "hits": [p * r for p, r in zip(prompts, rate, strict=True)],
+        "counter_hit_rate": rate,
+    }
+
+
+def values(found):
+    return {part.part: part.value for part in found.parts}
+
+
+@given(
+    before=st.floats(0.2, 1.0),
+    share=st.floats(0.1, 0.9),
+    chance=st.floats(0.0, 1.0),
+    decided=st.booleans(),
+)
+def test_a_split_sums_to_the_rest_and_lies_in_its_interval(before, share, chance, decided):
+    rest = before * share
+    parts = _split(rest, chance, decided)
+    assert sum(part.value for part in parts) == pytest.approx(rest)
+    for part in parts:
+        assert -1e-9 <= part.low <= part.value + 1e-9
+        assert part.value <= part.high + 1e-9 <= rest + 1e-6
+
+
+def test_parts_come_in_order_and_sum_to_the_fall(make_timeline):
+    timeline = make_timeline(traffic())
+    found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
+    assert [part.part for part in found.parts] == ["diversity", "capacity", "cold", "counting"]
+    assert sum(part.value for part in found.parts) == pytest.approx(0.4)
+    assert found.basis == "score"
+
+
+def test_longer_prompts_with_the_same_hits_are_a_mix_shift(make_timeline):
+    # 800 hit tokens of 1000, then 800 of 2000: not one hit was lost.
+    timeline = make_timeline(traffic(hit=(0.8, 0.4), prompt=(1000.0, 2000.0)))
+    found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
+    assert "longer_prompts_same_hits" in dict(found.reasons)
+    assert found.decided
+    assert found.share("diversity") > 0.8
+
+
+def test_nothing_is_evicted_before_the_pool_was_filled_once(make_timeline):
+    marks = (Mark(START_S, "start", "server start", None),)
+    # 40 scrapes write at most 40 x (10,000 + 2,000) tokens; the pool holds a million.
+    timeline = make_timeline(traffic(), marks=marks, pool_tokens=1_000_000)
+    found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
+    assert dict(found.reasons)["pool_never_filled"] == -6.0
+    assert found.decided
+    assert values(found)["capacity"] < 0.01
+
+
+def test_sharing_of_running_requests_lost_is_diversity(make_timeline):
+    # A running request holds 0.35 of its own tokens before, all of them after; hits go to zero.
+    columns = traffic(hit=(0.85, 0.0), usage=(0.0308, 0.088))
+    timeline = make_timeline(columns, pool_tokens=100_000)
+    found = attribute(timeline, fall_of(timeline, 0.85, 0.0), timeline.diary.epochs[0])
+    reasons = dict(found.reasons)
+    assert reasons["sharing_of_running_lost"] == -2.0
+    assert reasons["level_near_zero"] < -1.0
+    assert found.decided
+    assert found.share("diversity") > 0.95
+
+
+def test_an_exhausted_pool_with_like_prompts_is_capacity(make_timeline):
+    columns = traffic(hit=(0.85, 0.2), usage=(0.3, 0.99), running=(8.0, 60.0))
+    columns["preemptions"] = halves(0.0, 2.0)
+    columns["waiting"] = halves(0.0, 20.0)
+    timeline = make_timeline(columns)
+    found = attribute(timeline, fall_of(timeline, 0.85, 0.2), timeline.diary.epochs[0])
+    assert dict(found.reasons)["exhausted_by_like_requests"] > 0.5
+    assert found.share("capacity") > found.share("diversity")
+
+
+def test_a_restart_takes_what_comes_back(make_timeline):
+    rate = [0.8] * 20 + [0.2] * 5 + [0.8] * 15
+    columns = traffic()
+    columns["hit_rate"] = rate
+    middle = START_S + STEP_S * 20
+    marks = (Mark(middle + 5, "restart", "server started again", None),)
+    timeline = make_timeline(columns, marks=marks)
+    low_end = START_S + STEP_S * 25
+    episode = fall_of(
+        timeline, 0.8, 0.2, end=low_end, recovered=True, after=hand.Span(middle, low_end)
+    )
+    found = attribute(timeline, episode, timeline.diary.epochs[0])
+    assert found.basis == "event"
+    assert values(found)["cold"] == pytest.approx(0.6)
+    assert found.share("cold") == pytest.approx(1.0)
+
+
+def test_an_old_start_is_no_event(make_timeline):
+    marks = (Mark(START_S - 3600, "start", "server start", None),)
+    timeline = make_timeline(traffic(), marks=marks)
+    found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
+    assert values(found)["cold"] == 0.0
+
+
+def test_a_fall_of_the_counters_alone_is_counting(make_timeline):
+    columns = traffic(hit=(0.8, 0.8))
+    # From the middle on a blocked request is looked up four times, and misses.
+    columns["queries"] = [q * f for q, f in zip(columns["queries"], halves(1, 5), strict=True)]
+    columns["counter_hit_rate"] = halves(0.8, 0.16)
+    timeline = make_timeline(columns, versions=("0.20.2",))
+    episode = fall_of(timeline, 0.8, 0.16, signal="counter_hit_rate")
+    found = attribute(timeline, episode, timeline.diary.epochs[0])
+    assert found.share("counting") == pytest.approx(1.0)
+
+
+def test_the_fall_people_saw_is_that_of_the_counters(make_timeline):
+    columns = traffic(hit=(0.8, 0.6))
+    columns["hits"] = [h * f for h, f in zip(columns["hits"], halves(1, 0.5), strict=True)]
+    columns["counter_hit_rate"] = halves(0.8, 0.3)
+    timeline = make_timeline(columns, versions=("0.20.2",))
+    seen = as_counted(timeline, fall_of(timeline, 0.8, 0.6))
+    assert seen.signal == "counter_hit_rate"
+    assert seen.before - seen.level == pytest.approx(0.5)
+    found = attribute(timeline, seen, timeline.diary.epochs[0])
+    assert values(found)["counting"] == pytest.approx(0.3)
+    assert sum(values(found).values()) == pytest.approx(0.5)
+
+
+def test_agreeing_counters_change_nothing(make_timeline):
+    timeline = make_timeline(traffic())
+    episode = fall_of(timeline, 0.8, 0.4)
+    assert as_counted(timeline, episode) is episode
+
+
+def test_without_tokens_by_source_inflated_lookups_only_bound_it(make_timeline):
+    columns = traffic(hit=(0.8, 0.2))
+    del columns["cached_tokens"], columns["computed_tokens"]
+    columns["queries"] = [q * f for q, f in zip(columns["queries"], halves(1, 3), strict=True)]
+    timeline = make_timeline(columns, versions=("0.20.2",))
+    found = attribute(timeline, fall_of(timeline, 0.8, 0.2), timeline.diary.epochs[0])
+    counting = next(part for part in found.parts if part.part == "counting")
+    # Three lookups per prompt token: the two extra ones hit always or never, so the true rate is
+    # between 0 and 0.6.
+    assert counting.low == pytest.approx(0.0)
+    assert counting.high == pytest.approx(0.4)
+    assert 0.0 < counting.value < 0.2
+
+
+def test_blocks_became_tokens_with_0_9(make_timeline):
+    columns = traffic(hit=(0.8, 0.7), prompt=(100.0, 100.0))
+    del columns["cached_tokens"], columns["computed_tokens"]
+    timeline = make_timeline(columns, versions=("0.8.5", "0.9.2"))
+    found = attribute(timeline, fall_of(timeline, 0.8, 0.7), timeline.diary.epochs[1])
+    # Half a block of 16 per prompt of 100 tokens came into the denominator: 8 % of 0.8.
+    assert values(found)["counting"] == pytest.approx(0.064)
+
+
+def test_everyone_missing_alike_speaks_for_diversity(make_timeline):
+    edges = np.array([10.0, 100.0, 500.0, 1000.0, np.inf])
+    times = START_S + STEP_S * np.arange(1, 41)
+    before = np.array([0.0, 6.0, 9.0, 10.0, 10.0])
+    alike = np.array([0.0, 0.0, 0.0, 10.0, 10.0])
+    counts = np.array([before] * 20 + [alike] * 20)
+    histogram = Histogram(edges, times, counts, "vllm:request_prefill_kv_computed_tokens")
+    timeline = make_timeline(traffic(), histograms={"computed_len": histogram})
+    found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
+    witness = next(w for w in found.witnesses if w.name == "computed_spread")
+    # Shares 0.6, 0.3, 0.1 have an entropy of 0.898 nats; one bucket has none.
+    assert witness.before == pytest.approx(0.898, abs=1e-3)
+    assert witness.after == pytest.approx(0.0)
+    assert witness.log_odds < 0
+    assert dict(found.reasons)["nearly_all_hit"] < 0
+
+
+def test_what_was_not_observed_says_nothing(make_timeline):
+    timeline = make_timeline(
+        {
+            "hit_rate": halves(0.8, 0.4),
+            "hit_weight": [1000.0] * 40,
+            "queries": [1000.0] * 40,
+            "hits": halves(800.0, 400.0),
+        }
+    )
+    found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
+    names = {witness.name for witness in found.witnesses}
+    assert names <= {"sharp_onset", "fall_completed", "level_near_zero"}
+    assert not found.decided
+    assert sum(values(found).values()) == pytest.approx(0.4)
+
+
+def test_shipped_weights_keep_the_signs_of_physics():
+    signs = {
+        "sharp_onset": -1, "fall_completed": -1, "pool_turnover": 1, "prompt_length_mix": -1,
+        "request_rate": 1, "exhausted_by_like_requests": 1, "rate_follows_residence": 1,
+        "idle_hits": 1, "loss_beyond_idle": -1, "queue": 1, "hit_tokens_per_request": 1,
+        "unshared_footprint": -1, "level_near_zero": -1, "computed_spread": 1,
+        "nearly_all_hit": 1, "reuse_gap_over_idle": 1,
+    }  # fmt: skip
+    weights = combiner().weights
+    for name, sign in signs.items():
+        if name in weights:
+            assert weights[name].slope * sign > 0, name
+    assert probability(0.0) == 0.5
+    assert 0.6 <= combiner().answer_at <= 0.9
+    # No single witness decides alone.
+    for name, weight in weights.items():
+        reach = max(abs(weight.log_odds(weight.low)), abs(weight.log_odds(weight.high)))
+        assert reach < 2.5, name
