@@ -16,9 +16,9 @@ from forensics.capacity.bounds import (
 )
 from forensics.capacity.demand import DEFAULT_CV, Demand, demand_of
 from forensics.capacity.kv_layout import KvLayout, kv_layout
+from forensics.capacity.plan_sessions import session_bound, sessions_of, with_lost_hits
 from forensics.capacity.pool import Pool, reckoned_pool, stated_pool
-from forensics.capacity.residence import GAPS_S
-from forensics.capacity.reuse_model import Cliff, StepCost, Workload, cliff, load_point
+from forensics.capacity.reuse_model import Cliff, StepCost, Workload
 from forensics.capacity.step_time import Machine, StepTime, knee_bound, roofline, slo_bound
 from forensics.capacity.wanted import Wanted, workload_of
 from forensics.catalog.defaults import default_gpu_memory_utilization
@@ -27,10 +27,6 @@ from forensics.catalog.messages import Message
 from forensics.catalog.model_geometry import ModelGeometry
 from forensics.catalog.models import geometry
 
-MODEL_ERROR = 0.16
-"""Worst error of the characteristic-time model on its 13 reference configurations."""
-KEEP_SHARE = 0.9
-"""C_keep: hits at 90 % of their plateau."""
 USUAL_RESIDENCE_S = 20.0
 """W where no step time is known: enters only the horizon's quantile (z = 3.45)."""
 MEMORY_FIRST = 0.25
@@ -111,7 +107,7 @@ def ceiling_for(wanted: Wanted) -> Plan:
     step, cost = _step(wanted, gpu, model, layout, workload)
     bounds = _bounds(wanted, pool, demand, step, workload, layout)
     if cost is not None:
-        bounds = [_with_lost_hits(bound, wanted, pool, workload, cost) for bound in bounds]
+        bounds = [with_lost_hits(bound, wanted, pool, workload, cost) for bound in bounds]
     chosen = [
         bound for bound in bounds if bound.name in ("B_safe", "B_slo", "B_90", "engine_limit")
     ]
@@ -122,13 +118,13 @@ def ceiling_for(wanted: Wanted) -> Plan:
         min(value, max(1, floor(min(bound.low for bound in chosen)))),
         max(value, floor(min(bound.high for bound in chosen))),
     )
-    keep, sessions, table = _sessions(wanted, pool, workload, cost)
+    keep, sessions, table = sessions_of(wanted, pool, workload, cost)
     _explain(wanted, bounds, step, keep, workload, notes)
     return replace(
         base,
         limit=limit,
         binding=binding.name,
-        bounds=tuple(bounds) + _session_bound(pool, keep, sessions),
+        bounds=tuple(bounds) + session_bound(pool, keep, sessions),
         sessions=sessions,
         keep=keep,
         gap_table=table,
@@ -288,91 +284,6 @@ def _bounds(
             )
         )
     return bounds
-
-
-def _with_lost_hits(
-    bound: Reckoned, wanted: Wanted, pool: Pool, workload: Workload, cost: StepCost
-) -> Reckoned:
-    """Lower B_slo to where the target holds with the hits that are left at that load.
-
-    The bound alone takes histories as hit. With known think times the model tells how many are
-    lost as sessions grow with the batch, and what computing them again does to the step.
-    """
-    target = wanted.slo_itl_s
-    if bound.name != "B_slo" or target is None or wanted.think_s is None or workload.turns <= 1:
-        return bound
-    low, high = 0.0, bound.value
-    if load_point(pool.tokens, workload, cost, max(high, 0.01)).step_s <= target:
-        return bound
-    for _ in range(40):
-        middle = (low + high) / 2
-        if load_point(pool.tokens, workload, cost, max(middle, 0.01)).step_s <= target:
-            low = middle
-        else:
-            high = middle
-    point = load_point(pool.tokens, workload, cost, max(low, 0.01))
-    share = low / bound.value if bound.value else 0.0
-    step = (
-        f"with the hits left at that load ({point.hit_rate:.2f}) a step takes"
-        f" {point.step_s * 1e3:.1f} ms at B = {low:,.0f}"
-    )
-    return replace(
-        bound,
-        value=low,
-        low=bound.low * share,
-        high=bound.high * share,
-        steps=(*bound.steps, step),
-    )
-
-
-def _sessions(
-    wanted: Wanted, pool: Pool, workload: Workload, cost: StepCost | None
-) -> tuple[Cliff | None, Interval | None, tuple[tuple[float, float], ...]]:
-    if cost is None or workload.turns <= 1:
-        return None, None, ()
-
-    def kept(tokens: float, traffic: Workload) -> Cliff:
-        return cliff(tokens, traffic, cost, KEEP_SHARE)
-
-    if wanted.think_s is None:
-        table = tuple(
-            (gap, kept(pool.tokens, replace(workload, think_s=gap)).point.clients) for gap in GAPS_S
-        )
-        return None, None, table
-    found = kept(pool.tokens, workload)
-    if found.exhaustion:
-        return found, None, ()
-    low = kept(pool.low, workload).point.clients * (1 - MODEL_ERROR)
-    high = kept(pool.high, workload).point.clients * (1 + MODEL_ERROR)
-    return found, Interval(found.point.clients, low, high), ()
-
-
-def _session_bound(
-    pool: Pool, keep: Cliff | None, sessions: Interval | None
-) -> tuple[Reckoned, ...]:
-    if keep is None or sessions is None:
-        return ()
-    point = keep.point
-    return (
-        Reckoned(
-            "C_keep",
-            sessions.value,
-            sessions.low,
-            sessions.high,
-            "C = X (W + Z) where the hit rate is 90 % of its plateau",
-            {
-                "N": Quantity(pool.tokens, "tokens", pool.source),
-                "X": Quantity(point.requests_per_s, "1/s", "characteristic-time model"),
-                "T": Quantity(point.residence_s, "s", "characteristic-time model"),
-            },
-            (
-                f"at {point.batch:,.0f} running a released block survives"
-                f" {point.residence_s:,.0f} s and the hit rate is {point.hit_rate:.2f}",
-                f"C = {point.requests_per_s:.3g}/s x (W + Z) = {sessions.value:,.0f} live sessions",
-            ),
-            "live",
-        ),
-    )
 
 
 def _explain(
