@@ -1,8 +1,5 @@
 """A fall in its parts: what the counters made, what an event took, and how the rest is shared."""
 
-import importlib.util
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,16 +8,9 @@ from hypothesis import strategies as st
 from forensics.attribution import as_counted, attribute
 from forensics.attribution.attribute import _split
 from forensics.attribution.combiner import combiner, probability
+from forensics.episodes import Span
 from forensics.timeline import Histogram, Mark
-
-_SPEC = importlib.util.spec_from_file_location(
-    "attribution_conftest", Path(__file__).with_name("conftest.py")
-)
-assert _SPEC is not None and _SPEC.loader is not None
-hand = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(hand)
-halves, fall_of = hand.halves, hand.fall_of
-STEP_S, START_S = hand.STEP_S, hand.START_S
+from tests.attribution.hand_made import START_S, STEP_S, fall_of, halves, make_timeline
 
 
 def traffic(hit=(0.8, 0.4), prompt=(1000.0, 1000.0), running=(8.0, 8.0), usage=(0.3, 0.3)):
@@ -66,7 +56,7 @@ def test_a_split_sums_to_the_rest_and_lies_in_its_interval(before, share, chance
         assert part.value <= part.high + 1e-9 <= rest + 1e-6
 
 
-def test_parts_come_in_order_and_sum_to_the_fall(make_timeline):
+def test_parts_come_in_order_and_sum_to_the_fall():
     timeline = make_timeline(traffic())
     found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
     assert [part.part for part in found.parts] == ["diversity", "capacity", "cold", "counting"]
@@ -74,7 +64,7 @@ def test_parts_come_in_order_and_sum_to_the_fall(make_timeline):
     assert found.basis == "score"
 
 
-def test_longer_prompts_with_the_same_hits_are_a_mix_shift(make_timeline):
+def test_longer_prompts_with_the_same_hits_are_a_mix_shift():
     # 800 hit tokens of 1000, then 800 of 2000: not one hit was lost.
     timeline = make_timeline(traffic(hit=(0.8, 0.4), prompt=(1000.0, 2000.0)))
     found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
@@ -83,7 +73,7 @@ def test_longer_prompts_with_the_same_hits_are_a_mix_shift(make_timeline):
     assert found.share("diversity") > 0.8
 
 
-def test_nothing_is_evicted_before_the_pool_was_filled_once(make_timeline):
+def test_nothing_is_evicted_before_the_pool_was_filled_once():
     marks = (Mark(START_S, "start", "server start", None),)
     # 40 scrapes write at most 40 x (10,000 + 2,000) tokens; the pool holds a million.
     timeline = make_timeline(traffic(), marks=marks, pool_tokens=1_000_000)
@@ -93,7 +83,7 @@ def test_nothing_is_evicted_before_the_pool_was_filled_once(make_timeline):
     assert values(found)["capacity"] < 0.01
 
 
-def test_sharing_of_running_requests_lost_is_diversity(make_timeline):
+def test_sharing_of_running_requests_lost_is_diversity():
     # A running request holds 0.35 of its own tokens before, all of them after; hits go to zero.
     columns = traffic(hit=(0.85, 0.0), usage=(0.0308, 0.088))
     timeline = make_timeline(columns, pool_tokens=100_000)
@@ -105,7 +95,7 @@ def test_sharing_of_running_requests_lost_is_diversity(make_timeline):
     assert found.share("diversity") > 0.95
 
 
-def test_an_exhausted_pool_with_like_prompts_is_capacity(make_timeline):
+def test_an_exhausted_pool_with_like_prompts_is_capacity():
     columns = traffic(hit=(0.85, 0.2), usage=(0.3, 0.99), running=(8.0, 60.0))
     columns["preemptions"] = halves(0.0, 2.0)
     columns["waiting"] = halves(0.0, 20.0)
@@ -115,7 +105,7 @@ def test_an_exhausted_pool_with_like_prompts_is_capacity(make_timeline):
     assert found.share("capacity") > found.share("diversity")
 
 
-def test_a_restart_takes_what_comes_back(make_timeline):
+def test_a_restart_takes_what_comes_back():
     rate = [0.8] * 20 + [0.2] * 5 + [0.8] * 15
     columns = traffic()
     columns["hit_rate"] = rate
@@ -123,23 +113,21 @@ def test_a_restart_takes_what_comes_back(make_timeline):
     marks = (Mark(middle + 5, "restart", "server started again", None),)
     timeline = make_timeline(columns, marks=marks)
     low_end = START_S + STEP_S * 25
-    episode = fall_of(
-        timeline, 0.8, 0.2, end=low_end, recovered=True, after=hand.Span(middle, low_end)
-    )
+    episode = fall_of(timeline, 0.8, 0.2, end=low_end, recovered=True, after=Span(middle, low_end))
     found = attribute(timeline, episode, timeline.diary.epochs[0])
     assert found.basis == "event"
     assert values(found)["cold"] == pytest.approx(0.6)
     assert found.share("cold") == pytest.approx(1.0)
 
 
-def test_an_old_start_is_no_event(make_timeline):
+def test_an_old_start_is_no_event():
     marks = (Mark(START_S - 3600, "start", "server start", None),)
     timeline = make_timeline(traffic(), marks=marks)
     found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
     assert values(found)["cold"] == 0.0
 
 
-def test_a_fall_of_the_counters_alone_is_counting(make_timeline):
+def test_a_fall_of_the_counters_alone_is_counting():
     columns = traffic(hit=(0.8, 0.8))
     # From the middle on a blocked request is looked up four times, and misses.
     columns["queries"] = [q * f for q, f in zip(columns["queries"], halves(1, 5), strict=True)]
@@ -150,7 +138,7 @@ def test_a_fall_of_the_counters_alone_is_counting(make_timeline):
     assert found.share("counting") == pytest.approx(1.0)
 
 
-def test_the_fall_people_saw_is_that_of_the_counters(make_timeline):
+def test_the_fall_people_saw_is_that_of_the_counters():
     columns = traffic(hit=(0.8, 0.6))
     columns["hits"] = [h * f for h, f in zip(columns["hits"], halves(1, 0.5), strict=True)]
     columns["counter_hit_rate"] = halves(0.8, 0.3)
@@ -163,13 +151,13 @@ def test_the_fall_people_saw_is_that_of_the_counters(make_timeline):
     assert sum(values(found).values()) == pytest.approx(0.5)
 
 
-def test_agreeing_counters_change_nothing(make_timeline):
+def test_agreeing_counters_change_nothing():
     timeline = make_timeline(traffic())
     episode = fall_of(timeline, 0.8, 0.4)
     assert as_counted(timeline, episode) is episode
 
 
-def test_without_tokens_by_source_inflated_lookups_only_bound_it(make_timeline):
+def test_without_tokens_by_source_inflated_lookups_only_bound_it():
     columns = traffic(hit=(0.8, 0.2))
     del columns["cached_tokens"], columns["computed_tokens"]
     columns["queries"] = [q * f for q, f in zip(columns["queries"], halves(1, 3), strict=True)]
@@ -183,7 +171,7 @@ def test_without_tokens_by_source_inflated_lookups_only_bound_it(make_timeline):
     assert 0.0 < counting.value < 0.2
 
 
-def test_blocks_became_tokens_with_0_9(make_timeline):
+def test_blocks_became_tokens_with_0_9():
     columns = traffic(hit=(0.8, 0.7), prompt=(100.0, 100.0))
     del columns["cached_tokens"], columns["computed_tokens"]
     timeline = make_timeline(columns, versions=("0.8.5", "0.9.2"))
@@ -192,7 +180,7 @@ def test_blocks_became_tokens_with_0_9(make_timeline):
     assert values(found)["counting"] == pytest.approx(0.064)
 
 
-def test_everyone_missing_alike_speaks_for_diversity(make_timeline):
+def test_everyone_missing_alike_speaks_for_diversity():
     edges = np.array([10.0, 100.0, 500.0, 1000.0, np.inf])
     times = START_S + STEP_S * np.arange(1, 41)
     before = np.array([0.0, 6.0, 9.0, 10.0, 10.0])
@@ -209,7 +197,7 @@ def test_everyone_missing_alike_speaks_for_diversity(make_timeline):
     assert dict(found.reasons)["nearly_all_hit"] < 0
 
 
-def test_what_was_not_observed_says_nothing(make_timeline):
+def test_what_was_not_observed_says_nothing():
     timeline = make_timeline(
         {
             "hit_rate": halves(0.8, 0.4),

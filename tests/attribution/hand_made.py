@@ -1,10 +1,9 @@
 """Timelines made by hand: one row per scrape, whatever a test needs to be so."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
-import pytest
 
 from forensics.diary import EngineDiary, Epoch, KvPool, Version
 from forensics.episodes import Episode, Span
@@ -13,7 +12,6 @@ from forensics.timeline.records import SIGNALS
 
 STEP_S = 15.0
 START_S = 1_000_000.0
-TimelineMaker = Callable[..., EngineTimeline]
 
 
 def grid_of(columns: Mapping[str, Sequence[float]], count: int) -> pl.DataFrame:
@@ -26,42 +24,38 @@ def grid_of(columns: Mapping[str, Sequence[float]], count: int) -> pl.DataFrame:
     return pl.DataFrame(data, schema=schema)
 
 
-@pytest.fixture
-def make_timeline() -> TimelineMaker:
-    def make(
-        columns: Mapping[str, Sequence[float]],
-        marks: tuple[Mark, ...] = (),
-        histograms: Mapping[str, Histogram] | None = None,
-        versions: tuple[str, ...] = ("0.32.0",),
-        pool_tokens: int = 100_000,
-    ) -> EngineTimeline:
-        count = len(next(iter(columns.values())))
-        grid = grid_of(columns, count)
-        pool = KvPool(tokens=pool_tokens, blocks=pool_tokens // 16, block_size=16)
-        epochs = tuple(
-            Epoch(
-                start=None if index == 0 else START_S + STEP_S * (count // 2) + 1.0,
-                end=None,
-                version=Version.parse(version),
-                generation="V1",
-                pool=pool,
-            )
-            for index, version in enumerate(versions)
+def make_timeline(
+    columns: Mapping[str, Sequence[float]],
+    marks: tuple[Mark, ...] = (),
+    histograms: Mapping[str, Histogram] | None = None,
+    versions: tuple[str, ...] = ("0.32.0",),
+    pool_tokens: int = 100_000,
+) -> EngineTimeline:
+    count = len(next(iter(columns.values())))
+    grid = grid_of(columns, count)
+    pool = KvPool(tokens=pool_tokens, blocks=pool_tokens // 16, block_size=16)
+    epochs = tuple(
+        Epoch(
+            start=None if index == 0 else START_S + STEP_S * (count // 2) + 1.0,
+            end=None,
+            version=Version.parse(version),
+            generation="V1",
+            pool=pool,
         )
-        origins = {name: Origin("metrics", 0, f"vllm:{name}") for name in columns}
-        return EngineTimeline(
-            engine="0",
-            instance=None,
-            step_s=STEP_S,
-            grid=grid,
-            log_grid=grid.clear(),
-            origins=origins,
-            marks=marks,
-            diary=EngineDiary("0", None, "0", epochs),
-            histograms=histograms or {},
-        )
-
-    return make
+        for index, version in enumerate(versions)
+    )
+    origins = {name: Origin("metrics", 0, f"vllm:{name}") for name in columns}
+    return EngineTimeline(
+        engine="0",
+        instance=None,
+        step_s=STEP_S,
+        grid=grid,
+        log_grid=grid.clear(),
+        origins=origins,
+        marks=marks,
+        diary=EngineDiary("0", None, "0", epochs),
+        histograms=histograms or {},
+    )
 
 
 def halves(before: float, after: float, count: int = 40) -> list[float]:
