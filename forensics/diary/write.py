@@ -70,6 +70,7 @@ def write_diary(
     facts = engines.of_rows(evidence, evidence.facts, key).sort(
         "stamp", "source", "offset", nulls_last=True, maintain_order=True
     )
+    machine = _machine_facts(evidence, key, facts)
     series = engines.of_series(evidence, key)
     starts = _starts(evidence, events, facts, series)
     stops = _stops(events)
@@ -84,6 +85,7 @@ def write_diary(
             (pl.col("stamp").fill_null(bounds[0]) >= begin - 1e-6)
             & (pl.col("stamp").fill_null(bounds[0]) < after - 1e-6)
         )
+        mine = pl.concat([mine, machine])
         ends = [stop for stop in stops if begin < stop <= after]
         previous = epochs[-1] if epochs else None
         epoch = _epoch(mine, begin, ends[-1] if ends else after, options)
@@ -91,6 +93,23 @@ def write_diary(
     if len(epochs) > 1 and epochs[0].version is None and epochs[0].model is None:
         epochs[0] = _inherit(epochs[0], epochs[1])
     return EngineDiary(key.name, key.server or None, key.rank, tuple(epochs))
+
+
+def _machine_facts(evidence: Evidence, key: EngineKey, own: pl.DataFrame) -> pl.DataFrame:
+    """Give what exporters of the machine say of its GPU: they have instances of their own.
+
+    They belong to the engine when they run on its host, or when all that is known of GPUs is one
+    kind. A machine does not change at a restart, so these facts hold for every epoch.
+    """
+    gpu = evidence.facts.filter(pl.col("key").str.starts_with("gpu."))
+    gpu = gpu.join(own.select("source", "offset", "key"), on=["source", "offset", "key"], how="anti")
+    host = pl.col("instance").str.split(":").list.first()
+    hosts = [name.split(":")[0] for name in key.instances if name]
+    here = gpu.filter(host.is_in(hosts))
+    if here.height:
+        return here
+    names = gpu.filter(pl.col("key") == "gpu.name")["value"].n_unique()
+    return gpu if names <= 1 else gpu.clear()
 
 
 def _starts(
