@@ -2,6 +2,8 @@
 
 An interval ends with a stats line that has a new stamp (several engines print theirs with the same
 one), and where the server prints none (idle, `--api-server-count` above 1) after ten seconds.
+Access lines carry no stamp of their own; where a wrapper stamps them, an interval ends with its
+minute, so that a server whose stats lines stopped is still seen to answer.
 """
 
 import polars as pl
@@ -10,6 +12,7 @@ from forensics.evidence import EVENTS
 from parsers.vllm_log.bulk import label_of
 from parsers.vllm_log.chunks import INTERVAL_S
 
+_WRAPPED_S = 60.0
 TALLIES: dict[str, pl.DataType] = {
     "offset": pl.UInt64(),
     "clock": pl.String(),
@@ -73,10 +76,11 @@ def counted_events(tallies: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
         joined = ordered.join_asof(
             begun, on="offset", by="instance", strategy="backward", check_sortedness=False
         )
-    since = pl.coalesce(pl.col("stamp") - pl.col("begun"), "stamp", "outer")
+    since = pl.coalesce(pl.col("stamp") - pl.col("begun"), "stamp")
+    minute = (pl.col("outer") / _WRAPPED_S).floor()
     firsts = [name for name in TALLIES if name != "lines" and name not in keys]
     grouped = (
-        joined.with_columns(key=keyed, slot=(since / INTERVAL_S).floor())
+        joined.with_columns(key=keyed, slot=pl.coalesce(minute, (since / INTERVAL_S).floor()))
         .group_by(keys)
         .agg(pl.col(firsts).first(), pl.col("lines").sum())
         .sort("offset")
