@@ -119,7 +119,7 @@ class StuckCache:
             ),
             share=weight if proven else self.params.alone_share,
             onset=episode.onset,
-            end=episode.end if episode.recovered else None,
+            end=low_time(case, episode).end if episode.recovered or back else None,
             for_=(*shown, *compare(case, "residence_s", "prompt_len", "requests_per_s")),
             against=compare(case, "usage_per_running", "preemptions"),
             actions=(
