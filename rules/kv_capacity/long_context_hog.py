@@ -82,9 +82,10 @@ class LongContextHog:
         item, (before, after) = max(hogs, key=lambda pair: pair[1][1])
         seen = seen_in(case, item.run.inside, item.run.baseline)
         share = None
-        weight = 0.85
+        # A full pool and a queue before it are what a hog does: it names the cause behind KV201.
+        weight = 0.93
         if case.episode is not None:
-            # Long unique prompts take the blocks and bring misses of their own: both parts are theirs.
+            # Long unique prompts take the blocks and bring their own misses: both parts are theirs.
             parts = ("capacity", "diversity") if case.attribution is not None else ()
             share = sum(case.attribution.share(part) for part in parts) if case.attribution else 0.0
             weight = 0.9 * min(1.0, share)
