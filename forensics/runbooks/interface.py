@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from forensics.ci_formats.interface import Severity
+from forensics.errors import ConfigError
 from forensics.runbooks.promql.errors import SyntaxFault
 from forensics.runbooks.promql.placeholders import Filled
 from forensics.runbooks.promql.tree import Node
@@ -138,7 +139,10 @@ class Document:
         if command.version is None and command.engine is None:
             return self.target
         stated = self.target.stated if command.version is None else command.version
-        return target(stated, command.engine or self.target.forced)
+        try:
+            return target(stated, command.engine or self.target.forced)
+        except ConfigError:  # a tag older than anything catalogued, or of a fork
+            return self.target
 
 
 @dataclass(frozen=True, slots=True)

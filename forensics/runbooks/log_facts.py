@@ -1,6 +1,7 @@
 """Which lines of vLLM a search pattern finds."""
 
 import re
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -99,7 +100,9 @@ def _lines(text: str, flavour: PatternFlavour, ignore_case: bool) -> tuple[LogLi
     finds it too, whatever it says of the numbers between.
     """
     try:
-        compiled = re.compile(_python(text, flavour), re.IGNORECASE if ignore_case else 0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # on classes that a later Python reads otherwise
+            compiled = re.compile(_python(text, flavour), re.IGNORECASE if ignore_case else 0)
     except (re.error, OverflowError, RecursionError):
         return None
     tried = [compiled]

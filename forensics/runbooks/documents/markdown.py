@@ -71,7 +71,9 @@ def add_markdown(lines: Lines, first_line: int, parts: Parts) -> None:
     headings: list[tuple[int, str]] = []
     heading: int | None = None
     last_line = 0
-    for token in _parser().parse(lines.text[start:]):
+    # The parser takes a lone carriage return for a line break, editors and `Lines` do not.
+    text = re.sub(r"\r(?!\n)", " ", lines.text[start:])
+    for token in _parser().parse(text):
         if token.map is None:
             continue
         low, high = token.map[0] + first_line, token.map[1] + first_line

@@ -4,12 +4,13 @@ import re
 from typing import TYPE_CHECKING
 
 from forensics.runbooks.documents.nodes import Leaf, Node, Rows, Table
-from forensics.runbooks.text import Lines, Mapped
+from forensics.runbooks.text import Mapped
 
 if TYPE_CHECKING:
     import yaml
 
 _MAX_DEPTH = 100
+_BREAK = re.compile("\r\n?|\n|\x85|\u2028|\u2029")
 _ESCAPE = re.compile(
     r"\\(?:x[0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|U[0-9a-fA-F]{8}|\r?\n[ \t]*|.)", re.DOTALL
 )
@@ -23,6 +24,14 @@ class YamlFaultError(Exception):
         self.offset = offset
 
 
+class _YamlLines:
+    """Lines as YAML counts them: more characters break a line there than in an editor."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.starts = [0, *(match.end() for match in _BREAK.finditer(text))]
+
+
 def load(source: Mapped) -> list[Node]:
     """Return the documents of a YAML text.
 
@@ -31,7 +40,7 @@ def load(source: Mapped) -> list[Node]:
     """
     import yaml  # most runbooks hold no YAML
 
-    lines = Lines(source.text)
+    lines = _YamlLines(source.text)
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     try:
         composed = list(yaml.compose_all(source.text, Loader=loader))
@@ -45,7 +54,7 @@ def load(source: Mapped) -> list[Node]:
     return [_node(node, source, lines, 0) for node in composed if node is not None]
 
 
-def _node(node: "yaml.Node", source: Mapped, lines: Lines, depth: int) -> Node:
+def _node(node: "yaml.Node", source: Mapped, lines: "_YamlLines", depth: int) -> Node:
     if depth > _MAX_DEPTH:
         raise YamlFaultError(f"nested deeper than {_MAX_DEPTH} levels", 0)
     if node.id == "mapping":
@@ -61,7 +70,7 @@ def _node(node: "yaml.Node", source: Mapped, lines: Lines, depth: int) -> Node:
     return Leaf(_laid_over(str(node.value), source, start, end, node.style))
 
 
-def _offset(lines: Lines, mark: "yaml.Mark") -> int:
+def _offset(lines: "_YamlLines", mark: "yaml.Mark") -> int:
     line, column = int(mark.line), int(mark.column)
     if line >= len(lines.starts):
         return len(lines.text)
