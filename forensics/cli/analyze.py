@@ -141,6 +141,7 @@ def analyze(
     """
     from forensics.cli import render
     from forensics.config import Options
+    from forensics.reports.redaction import redacted
 
     options = Options(
         tz=tz,
@@ -162,7 +163,7 @@ def analyze(
     inputs = list(paths or [])
     if prometheus is None and not inputs:
         raise UsageError("nothing to analyze: give files or folders, or --prometheus URL")
-    analysis = _run(inputs, prometheus, selector, options, export, quiet=quiet)
+    analysis = redacted(_run(inputs, prometheus, selector, options, export, quiet=quiet), options)
     look = render.Look(
         lang=lang.value, no_color=no_color, verbose=verbose, explain=explain, quiet=quiet
     )

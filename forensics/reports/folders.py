@@ -4,13 +4,10 @@ JSON keeps the paths as the operator named them; a page or a terminal has no roo
 characters on every line of evidence.
 """
 
-from collections.abc import Mapping
-from dataclasses import fields, is_dataclass, replace
-from typing import TypeVar, cast
+from dataclasses import replace
 
-from forensics.analysis import Analysis, Track
-
-T = TypeVar("T")
+from forensics.analysis import Analysis
+from forensics.reports.records import with_text
 
 # Shorter folders do not hurt; taking them away would only make a reader look for them.
 _WORTH_SHORTENING = 16
@@ -36,19 +33,5 @@ def without_folder(analysis: Analysis) -> Analysis:
     folder = shared_folder(analysis)
     if not folder:
         return analysis
-    return replace(_stripped(analysis, folder), reproduce=analysis.reproduce)
-
-
-def _stripped(value: T, folder: str) -> T:
-    if isinstance(value, str):
-        return cast(T, value.replace(folder, ""))
-    if isinstance(value, tuple):
-        return cast(T, tuple(_stripped(item, folder) for item in value))
-    if isinstance(value, Mapping):
-        return cast(T, {key: _stripped(item, folder) for key, item in value.items()})
-    if is_dataclass(value) and not isinstance(value, type | Track):
-        changed = {
-            item.name: _stripped(getattr(value, item.name), folder) for item in fields(value)
-        }
-        return cast(T, replace(value, **changed))
-    return value
+    short = with_text(analysis, lambda text: text.replace(folder, ""))
+    return replace(short, reproduce=analysis.reproduce)
