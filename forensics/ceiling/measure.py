@@ -230,6 +230,10 @@ def _lengths(
     )
 
 
+# Least part of usage that must follow running for the slope to mean anything (guess).
+_LEAST_PART = 0.02
+
+
 def _usage_line(running: Series, usage: Series, quiet: Series) -> Line | None:
     fit = np.isfinite(running) & np.isfinite(usage) & quiet
     fit &= (running >= FIT_FROM) & (usage < SATURATED) & (usage > 0)
@@ -239,7 +243,8 @@ def _usage_line(running: Series, usage: Series, quiet: Series) -> Line | None:
     if x.max() < FIT_SPREAD * x.min():
         return None
     line = fit_line(x.tolist(), y.tolist())
-    if line is None or line.slope <= 0:
+    # Usage that does not rise with running says nothing of what one more request would hold.
+    if line is None or line.slope * x.mean() < _LEAST_PART * y.mean():
         return None
     if line.intercept >= 0:
         return line
