@@ -111,10 +111,13 @@ def _weigh(
     after: Figures,
     pool: float | None,
 ) -> tuple[float, tuple[Witness, ...]]:
+    earlier = timeline.diary.at(episode.baseline.end).pool.tokens
+    old = float(earlier) if earlier else pool
     course = shape(timeline, episode, pool)
     score, heard = combiner().weigh(readings(timeline, episode, before, after, course, pool))
-    foot = footprint(before, pool), footprint(after, pool)
-    firm = physics.verdicts(timeline, episode, before, after, pool, foot)
+    foot = footprint(before, old), footprint(after, pool)
+    shrunk = pool / old if pool and old else None
+    firm = physics.verdicts(timeline, episode, before, after, pool, foot, shrunk)
     witnesses: Sequence[Witness] = sorted(
         (*firm, *heard), key=lambda witness: (-abs(witness.log_odds), witness.name)
     )

@@ -15,6 +15,9 @@ STRONG = 2.0
 # Prompts a quarter longer with hit tokens per request kept: a mix shift (diagnosis.md 3.5).
 _LONGER = 1.25
 _HITS_KEPT = 0.8
+# A pool smaller by a fifth holds noticeably fewer sessions; rank and build differences are below
+# that. Guess.
+_SMALLER_POOL = 0.8
 # Exhausted pool: a quarter of the time full, a preemption per 100 requests (diagnosis.md 3.4).
 SATURATED_SHARE = 0.25
 PREEMPTED_SHARE = 0.01
@@ -42,6 +45,7 @@ def verdicts(
     after: Figures,
     pool_tokens: float | None,
     foot: tuple[float | None, float | None],
+    shrunk: float | None = None,
 ) -> tuple[Witness, ...]:
     """Give the witnesses that count whatever the score says.
 
@@ -52,12 +56,16 @@ def verdicts(
         after: figures of its low time.
         pool_tokens: size of the pool, None when unknown.
         foot: pool tokens per running request over its own tokens, before and after.
+        shrunk: size of the pool in the low time over that before; None when unknown.
     """
     found: list[Witness] = []
     total = _written_since_start(timeline, episode.after.end)
     if pool_tokens is not None and total is not None and total < pool_tokens:
         share = total / pool_tokens
         found.append(Witness(NEVER_FILLED, share, None, share, -CERTAIN))
+    if shrunk is not None and shrunk <= _SMALLER_POOL:
+        # A restart with less room and a change of traffic at the same minute would be chance.
+        found.append(Witness("pool_shrank", shrunk, None, shrunk, 2 * STRONG))
     length = _ratio(after.prompt_len, before.prompt_len)
     hits = _ratio(after.hit_per_request, before.hit_per_request)
     if length is not None and hits is not None and length >= _LONGER and hits >= _HITS_KEPT:
