@@ -1,22 +1,21 @@
 """The rules in promtool: they parse, fire on the recording they are for, and are silent else."""
 
-import gzip
 import json
 import re
 import shutil
 import subprocess
 from dataclasses import replace
-from pathlib import Path
+from itertools import pairwise
 
 import pytest
 import yaml
 
+from forensics import analyze
 from forensics.catalog.metrics_catalog import Exposure, sample
 from forensics.catalog.versions import version
 from forensics.errors import InputError
 from forensics.reports import alerts, dashboard, promql, tuning
 
-RECORDINGS = Path(__file__).with_name("recordings")
 PROMTOOL = shutil.which("promtool")
 needs_promtool = pytest.mark.skipif(
     PROMTOOL is None, reason="promtool is not installed (Debian: prometheus)"
@@ -27,13 +26,29 @@ def promtool(*arguments):
     return subprocess.run([PROMTOOL, *arguments], capture_output=True, text=True, check=False)
 
 
-def played(recording, rules, fired, folder):
-    """Play a recording to the rules; `fired` are the alerts that must have fired by its end."""
-    with gzip.open(RECORDINGS / f"{recording}.json.gz", "rt") as file:
-        series = json.load(file)["data"]["result"]
+def series_of(recording, rules):
+    """The series of a recording that the rules ask for, as Prometheus answered them."""
+    names = set(re.findall(r"vllm:\w+", rules))
+    folder = recording / "metrics"
+    files = [folder / "query_range.json", *sorted((folder / "query_range").glob("*.json"))]
+    found = {}
+    for file in files:
+        if not file.is_file():
+            continue
+        for one in json.loads(file.read_text())["data"]["result"]:
+            if one["metric"].get("__name__") in names:
+                found[json.dumps(one["metric"], sort_keys=True)] = one
+    return list(found.values())
+
+
+def played(recording, rules, asked, expected, folder):
+    """Play a recording to the rules, then ask for the alerts that fired by its end."""
+    series = series_of(recording, rules)
+    assert series, "the rules ask for something that the recording has"
     first = min(float(one["values"][0][0]) for one in series)
     last = max(float(one["values"][-1][0]) for one in series)
-    step = 2.0
+    times = series[0]["values"]
+    step = round(min(float(b[0]) - float(a[0]) for a, b in pairwise(times)))
     inputs = []
     for one in series:
         labels = {name: value for name, value in one["metric"].items() if name != "__name__"}
@@ -41,21 +56,50 @@ def played(recording, rules, fired, folder):
         inner = ",".join(f'{name}="{value}"' for name, value in sorted(labels.items()))
         points = " ".join(at.get(n, "_") for n in range(round((last - first) / step) + 1))
         inputs.append({"series": f"{one['metric']['__name__']}{{{inner}}}", "values": points})
-    asked = {
-        "expr": 'count by (alertname) (max_over_time(ALERTS{alertstate="firing"}[2h]))',
+    question = {
+        "expr": asked,
         "eval_time": f"{round(last - first)}s",
-        "exp_samples": [
-            {"labels": f'{{alertname="{name}"}}', "value": 1} for name in sorted(fired)
-        ],
+        "exp_samples": [{"labels": labels, "value": 1} for labels in expected],
     }
-    (folder / "rules.yml").write_text(rules, encoding="utf-8")
     test = {
         "rule_files": ["rules.yml"],
-        "evaluation_interval": "2s",
-        "tests": [{"interval": "2s", "input_series": inputs, "promql_expr_test": [asked]}],
+        "evaluation_interval": f"{step}s",
+        "tests": [{"interval": f"{step}s", "input_series": inputs, "promql_expr_test": [question]}],
     }
+    (folder / "rules.yml").write_text(rules, encoding="utf-8")
     (folder / "test.yml").write_text(yaml.safe_dump(test), encoding="utf-8")
     return promtool("test", "rules", str(folder / "test.yml"))
+
+
+# Those that Prometheus recorded and whose verdict is a cause; with the release of the names.
+INCIDENTS = (
+    "b-preemption-cliff-v032",
+    "b-preemption-cliff-v0112",
+    "b2-cache-thrash-then-preemption-v032",
+    "c-diversity-loss-v032",
+    "c-diversity-loss-v0112",
+    "f-queueing-v032",
+    "g-mixed-v032",
+    "g2-mixed-diversity-hides-preemption-v032",
+    "i-client-aborts-v032",
+    "j-prefix-caching-off-v032",
+    "k-long-context-v032",
+    "l-preemption-cliff-tz-v032",
+)
+
+
+@pytest.fixture(scope="module")
+def judged(corpus):
+    """Analyse a recording once."""
+    known = {}
+
+    def analysis_of(name):
+        if name not in known:
+            folder = corpus / name
+            known[name] = analyze([str(folder / "server.log"), str(folder / "metrics")])
+        return known[name]
+
+    return analysis_of
 
 
 @needs_promtool
@@ -71,17 +115,37 @@ def test_rules_parse(analysis, healthy, tmp_path, lang):
 
 @needs_promtool
 @pytest.mark.prometheus
-def test_rules_fire_on_the_incident(analysis, tmp_path):
-    fired = {"VllmPreemption", "VllmHitRateLow", "VllmFirstTokenSlow", "VllmPoolFull"}
-    done = played("b-preemption-cliff-v032", alerts.render(analysis), fired, tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.mark.slow
+@pytest.mark.parametrize("name", INCIDENTS)
+def test_rules_for_the_diagnosed_cause_fire_on_the_incident(judged, corpus, tmp_path, name):
+    one = judged(name)
+    rules = alerts.render(one)
+    fired = f'max_over_time(ALERTS{{alertstate="firing",causes=~".*{one.verdict.cause}.*"}}[2h])'
+    done = played(corpus / name, rules, f"clamp_max(count({fired}), 1)", ["{}"], tmp_path)
+    assert done.returncode == 0, one.verdict.cause + done.stdout + done.stderr
 
 
 @needs_promtool
 @pytest.mark.prometheus
-def test_rules_are_silent_on_the_healthy_recording(analysis, tmp_path):
-    done = played("a-healthy-v032", alerts.render(analysis), set(), tmp_path)
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [*INCIDENTS, "a-healthy-v032"])
+def test_rules_are_silent_on_the_healthy_recording(judged, corpus, tmp_path, name):
+    rules = alerts.render(judged(name))
+    fired = 'count by (alertname) (max_over_time(ALERTS{alertstate="firing"}[2h]))'
+    if "v0112" in name:
+        rules = alerts.render(as_release(judged(name), judged("a-healthy-v032")))
+    done = played(corpus / "a-healthy-v032", rules, fired, [], tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def as_release(one, other):
+    """The same deployment in the release of another: the healthy recording has but one."""
+    version_of = other.engines[0].epochs[-1].vllm_version
+    engines = tuple(
+        replace(view, epochs=tuple(replace(e, vllm_version=version_of) for e in view.epochs))
+        for view in one.engines
+    )
+    return replace(one, engines=engines)
 
 
 def test_a_rule_names_the_causes_it_stands_for(analysis):
@@ -166,3 +230,15 @@ def test_dashboard_queries_parse(analysis):
     for panel in json.loads(dashboard.render(analysis))["panels"]:
         for target in panel["targets"]:
             promql_parser.parse(target["expr"])
+
+
+@needs_promtool
+@pytest.mark.prometheus
+def test_the_measuring_itself(judged, corpus, tmp_path):
+    """A silent rule is seen as silent, a firing one as firing: the two tests above can fail."""
+    recording = corpus / "b-preemption-cliff-v032"
+    rules = alerts.render(judged(recording.name))
+    fired = 'count by (alertname) (max_over_time(ALERTS{alertstate="firing"}[2h]))'
+    assert played(recording, rules, fired, [], tmp_path).returncode != 0
+    never = 'clamp_max(count(ALERTS{causes=~".*seat-limit-of-nothing.*"}), 1)'
+    assert played(recording, rules, never, ["{}"], tmp_path).returncode != 0
