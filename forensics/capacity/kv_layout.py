@@ -133,6 +133,10 @@ def kv_layout(
     """
     if model.linear_layers:
         return Message("ceiling.refused.hybrid", {"model": model.name})
+    if model.heads % tensor_parallel:
+        # vLLM refuses to start: attention heads have to be divisible by the ranks.
+        values = {"heads": model.heads, "ranks": tensor_parallel}
+        return Message("ceiling.refused.heads", values)
     element = kv_element_bytes(kv_dtype, dtype)
     latest = version is None or version >= HYBRID_MANAGER
     if model.latent and version is not None and version < MLA_LATENT:

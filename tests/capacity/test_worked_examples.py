@@ -57,11 +57,11 @@ def test_a_block_of_llama_3_8b_is_two_mebibytes_and_fp8_halves_it() -> None:
 
 def test_tensor_parallel_ranks_replicate_heads_and_latents() -> None:
     assert layout("Meta-Llama-3-70B", tensor_parallel=4).bytes_per_token == 81_920
-    eight = layout("Qwen2.5-7B", tensor_parallel=4)
-    sixteen = layout("Qwen2.5-7B", tensor_parallel=8)
-    assert (eight.heads_per_rank, eight.replicated) == (1, False)
-    assert (sixteen.heads_per_rank, sixteen.replicated) == (1, True)
-    assert sixteen.bytes_per_token == eight.bytes_per_token
+    four = layout("Qwen3-30B-A3B", tensor_parallel=4)
+    eight = layout("Qwen3-30B-A3B", tensor_parallel=8)
+    assert (four.heads_per_rank, four.replicated) == (1, False)
+    assert (eight.heads_per_rank, eight.replicated) == (1, True)
+    assert eight.bytes_per_token == four.bytes_per_token
     assert layout("DeepSeek-V3", tensor_parallel=8).bytes_per_token == 70_272
     assert layout("Meta-Llama-3-8B", pipeline_parallel=3).bytes_per_token == 11 * 4096
 
@@ -83,7 +83,8 @@ def test_what_cannot_be_computed_safely_is_refused() -> None:
     assert layout("Qwen3-Next-80B-A3B-Instruct") == Message(
         "ceiling.refused.hybrid", {"model": "Qwen/Qwen3-Next-80B-A3B-Instruct"}
     )
-    assert isinstance(layout("Meta-Llama-3-8B", kv_dtype="turboquant"), Message)
+    assert layout("Meta-Llama-3-8B", kv_dtype="turboquant").key == "ceiling.refused.kv_dtype"
+    assert layout("Meta-Llama-3-8B", tensor_parallel=3).key == "ceiling.refused.heads"
     assert isinstance(layout("DeepSeek-V2-Lite", version=(0, 6, 6)), Message)
 
 
