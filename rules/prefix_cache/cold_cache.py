@@ -34,7 +34,10 @@ from dataclasses import dataclass
 
 import polars as pl
 
+from forensics.attribution import figures
 from forensics.catalog.messages import Message
+from forensics.episodes import Episode, Span
+from forensics.timeline import Mark
 from rules.actions import wait_or_warm
 from rules.exhibits import compare
 from rules.interface import Case, Exhibit, Opinion, Params, Severity
@@ -53,12 +56,14 @@ class ColdCacheParams(Params):
         from_log: weight on stats lines alone, where nothing shows whether it came back (guess).
         slack_s: an event this much before the last good sample still counts, since logs and
             metrics are aligned to a stats interval only; seconds.
+        beside: weight when the dip is certain and most of the fall has another reason (guess).
     """
 
     least_share: float = 0.1
     least_fall: float = 0.05
     from_log: float = 0.7
     slack_s: float = 30.0
+    beside: float = 0.6
 
 
 class ColdCache:
@@ -81,8 +86,6 @@ class ColdCache:
         if case.attribution is None:
             return None
         share = case.attribution.share("cold")
-        if share < self.params.least_share:
-            return None
         early, late = case.episode.onset
         events = [
             mark
@@ -90,6 +93,8 @@ class ColdCache:
             if mark.kind in EMPTYING
             and early - self.params.slack_s <= mark.time <= late + self.params.slack_s
         ]
+        if share < self.params.least_share:
+            return self._first_minutes(case, case.episode, events, share)
         shown = tuple(
             Exhibit(mark.kind, None, mark.text, "event", mark.place) for mark in events[:3]
         )
@@ -112,6 +117,42 @@ class ColdCache:
             end=case.episode.end if case.episode.recovered else None,
             for_=(*shown, *compare(case, "hit_rate", "usage")),
             against=compare(case, "preemptions", "waiting"),
+            actions=(wait_or_warm(1),),
+        )
+
+    def _first_minutes(
+        self, case: Case, episode: Episode, events: list[Mark], share: float
+    ) -> Opinion | None:
+        """Report the dip right after an event whose fall has another reason for the most part."""
+        if not any(mark.kind in ("restart", "reset", "sleep") for mark in events):
+            return None
+        begun = episode.onset[1] - case.timeline.step_s
+        first = Span(begun, begun + max(self.params.slack_s, 3 * case.timeline.step_s))
+        low = figures(case.timeline, first).hit_rate
+        if low is None or episode.level - low < self.params.least_fall:
+            return None
+        place = case.timeline.place("hit_rate", episode.onset[1])
+        return Opinion(
+            rule_id=self.id,
+            cause=self.name,
+            weight=self.params.beside,
+            severity=self.severity,
+            summary=Message(
+                "PC104.first_minutes",
+                {
+                    "engine": case.timeline.engine,
+                    "event": events[0].text,
+                    "low": low,
+                    "level": episode.level,
+                },
+            ),
+            share=share,
+            onset=episode.onset,
+            end=first.end,
+            for_=(
+                Exhibit("hit_rate", episode.before, low, "ratio", place),
+                *(Exhibit(mark.kind, None, mark.text, "event", mark.place) for mark in events[:3]),
+            ),
             actions=(wait_or_warm(1),),
         )
 
