@@ -154,10 +154,13 @@ def sort_lines(buffer: bytearray, end: int, *, requests: bool) -> Sorted:
 def _access_codes(chunk: _Chunk, access: Ints) -> Ints:
     heads, tails = chunk.heads[access], chunk.tails[access]
     statuses, closing = _statuses(chunk, tails)
-    quotes = chunk.window(heads + 8, 64) == 34
-    opening = heads + 8 + quotes.argmax(axis=1)
+    opening = heads + 8 + (chunk.window(heads + 8, 32) == 34).argmax(axis=1)
+    far = np.flatnonzero(chunk.data[opening] != 34)
+    if len(far):
+        # IPv6 addresses are longer.
+        opening[far] += (chunk.window(heads[far] + 8, 80) == 34).argmax(axis=1)
     # Before the quotes: "client - "; between them: METHOD PATH HTTP/1.x.
-    good = (statuses > 0) & quotes.any(axis=1) & (opening + 9 < closing)
+    good = (statuses > 0) & (chunk.data[opening] == 34) & (opening + 9 < closing)
     good &= (chunk.words[opening - 3] & _THREE) == _DASH
     good &= chunk.words[closing - 9] == _HTTP
     digit = chunk.data[closing - 1]
@@ -227,9 +230,8 @@ def _message_codes(
     """Sort lines with a vLLM head by the first words of their message."""
     places = chunk.heads[stamped]
     tails = chunk.tails[stamped]
-    brackets = chunk.window(places + 20, 40) == 93
-    messages = places + 22 + brackets.argmax(axis=1)
-    near = brackets.any(axis=1) & (messages < tails)
+    messages = places + 22 + (chunk.window(places + 20, 40) == 93).argmax(axis=1)
+    near = (chunk.data[messages - 2] == 93) & (messages < tails)
     verbs = chunk.words[messages]
     for beginning in _STATS_BEGINNINGS:
         codes[stamped[near & (verbs == beginning)]] = STATS
@@ -252,17 +254,14 @@ def stamps_at(window: Bytes) -> Floats:
     """Read rows of ``MM-DD HH:MM:SS`` as `header.yearless` does; NaN for what is none."""
     if not len(window):
         return np.empty(0)
-    # Lines of one second follow each other, so most stamps equal the one before.
-    change = np.concatenate(([True], (window[1:] != window[:-1]).any(axis=1)))
-    rows = window[change]
-    digits = rows[:, _DIGITS].astype(np.int64) - 48
-    valid = ((digits >= 0) & (digits <= 9)).all(axis=1)
-    valid &= (rows[:, _MARKS] == _MARK_CODES).all(axis=1)
-    month, day, hour, minute, second = (digits[:, 0::2] * 10 + digits[:, 1::2]).T
+    digits = window[:, _DIGITS] - np.uint8(48)  # what is below "0" wraps round to above 9
+    valid = (digits.max(axis=1) <= 9) & (window[:, _MARKS] == _MARK_CODES).all(axis=1)
+    month, day, hour, minute, second = np.ascontiguousarray(
+        (digits[:, 0::2] * np.uint8(10) + digits[:, 1::2]).T
+    ).astype(np.int64)
     valid &= (month >= 1) & (month <= 12) & (hour <= 23) & (minute <= 59) & (second <= 60)
     month = np.clip(month, 1, 12)
     valid &= (day >= 1) & (day <= _MONTH_DAYS[month - 1])
     days = _YEAR_START + _DAYS_BEFORE[month - 1] + day - 1
-    seconds = days * 86400.0 + hour * 3600 + minute * 60 + second
-    read = np.where(valid, seconds, np.nan)
-    return np.asarray(read[np.cumsum(change) - 1], np.float64)
+    seconds = ((days * 24 + hour) * 60 + minute) * 60 + second
+    return np.where(valid, seconds.astype(np.float64), np.nan)

@@ -197,15 +197,15 @@ def _grouped(
     are added up only.
     """
     stamps = carried.stamps[counted]
-    intervals = np.searchsorted(ends, counted)
+    ended = np.zeros(len(known), np.int64)
+    ended[ends] = 1
+    intervals = np.cumsum(ended)[counted]
     begun = np.concatenate(([np.nan], known[ends]))[intervals]
-    slots = np.where(np.isnan(begun), stamps, np.floor((stamps - begun) / INTERVAL_S))
+    # With no stamp or no interval known the comparison is false and the stamp itself is the slot.
+    slots = np.where(begun == begun, (stamps - begun) // INTERVAL_S, stamps)
     codes = lines.codes[counted]
-    whole = np.nan_to_num(slots, nan=-1.0).astype(np.int64)
-    keys = (intervals << 46) ^ ((whole & 0x3FFFFFFFF) << 12 | codes)
-    _, first, sizes = np.unique(keys, return_index=True, return_counts=True)
-    order = np.argsort(first)
-    first, sizes = first[order], sizes[order]
+    whole = np.where(slots == slots, slots, -1.0).astype(np.int64)
+    first, sizes = _first_and_count((intervals << 34) + whole, codes)
     return Counted(
         offsets=lines.starts[counted[first]] + base,
         clocks=carried.clocks[counted[first]],
@@ -213,3 +213,23 @@ def _grouped(
         codes=codes[first],
         lines=sizes,
     )
+
+
+def _first_and_count(intervals: Ints, codes: Ints) -> tuple[Ints, Ints]:
+    """Group by interval and code; return where each group first occurs, in order, and its size.
+
+    Intervals mostly come one after another, so they are numbered by their changes; what comes back
+    to an earlier one makes a further group, which is added to its interval later.
+    """
+    change = np.concatenate(([True], intervals[1:] != intervals[:-1]))
+    numbers = np.cumsum(change) - 1
+    kinds = np.flatnonzero(np.bincount(codes))
+    dense = np.zeros(int(kinds[-1]) + 1, np.int64)
+    dense[kinds] = np.arange(len(kinds))
+    keys = numbers * len(kinds) + dense[codes]
+    sizes = np.bincount(keys)
+    first = np.zeros(len(sizes), np.int64)
+    first[keys[::-1]] = np.arange(len(keys))[::-1]
+    taken = np.flatnonzero(sizes)
+    order = taken[np.argsort(first[taken], kind="stable")]
+    return first[order], sizes[order]

@@ -1,8 +1,10 @@
 """The rows of one stretch of a log, in frames: small to send from one process to another."""
 
+import io
+import pickle
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -130,3 +132,25 @@ def _tallies(part: Part) -> pl.DataFrame:
         "lines",
     )
     return pl.concat([single, counted])
+
+
+def packed(done: Stretch) -> bytes:
+    """Write a stretch as bytes for another process of this program."""
+    frames = [_ipc(frame) for frame in (done.events, done.facts, done.tallies, done.ends)]
+    nothing = pl.DataFrame()
+    bare = replace(done, events=nothing, facts=nothing, tallies=nothing, ends=nothing)
+    return pickle.dumps((bare, frames), pickle.HIGHEST_PROTOCOL)
+
+
+def _ipc(frame: pl.DataFrame) -> bytes:
+    buffer = io.BytesIO()
+    frame.write_ipc(buffer, compression="uncompressed")
+    return buffer.getvalue()
+
+
+def unpacked(data: bytes) -> Stretch:
+    """Read what `packed` wrote."""
+    bare: Stretch
+    bare, frames = pickle.loads(data)
+    events, facts, tallies, ends = (pl.read_ipc(frame) for frame in frames)
+    return replace(bare, events=events, facts=facts, tallies=tallies, ends=ends)

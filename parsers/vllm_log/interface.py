@@ -67,17 +67,24 @@ class Shape:
     Attributes:
         text: the shape as written.
         prefix: the literal text it starts with; may be empty.
-        expression: the compiled regular expression.
+        source: its regular expression.
         readers: how each named group becomes a value.
     """
 
     text: str
     prefix: str
-    expression: re.Pattern[str]
+    source: str
     readers: tuple[tuple[str, Callable[[str], Value | None]], ...]
+
+    @cached_property
+    def expression(self) -> re.Pattern[str]:
+        """The compiled expression; made when it is first asked, as most shapes never are."""
+        return re.compile(self.source, re.DOTALL)
 
     def fields(self, message: str) -> Fields | None:
         """Return the typed fields when the shape takes the message, else None."""
+        if not message.startswith(self.prefix):
+            return None
         match = self.expression.fullmatch(message)
         if match is None:
             return None
@@ -112,8 +119,7 @@ def compile_shape(text: str) -> Shape:
             pieces.append(_CAPTURE[match["kind"]])
         last = match.end()
     pieces.append(re.escape(text[last:]))
-    expression = re.compile("".join(pieces), re.DOTALL)
-    return Shape(text, text if prefix is None else prefix, expression, tuple(readers))
+    return Shape(text, text if prefix is None else prefix, "".join(pieces), tuple(readers))
 
 
 FactMaker = Callable[[str, Fields], Iterator[Fact]]

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from parsers.vllm_log.chunks import ChunkReader
-from parsers.vllm_log.frames import Stretch, stretch
+from parsers.vllm_log.frames import Stretch, packed, stretch, unpacked
 
 SEGMENT_BYTES = 48 << 20
 SEARCH_BYTES = 8 << 20  # how far behind a cut a line end is looked for
@@ -98,13 +98,13 @@ def read_segment(path: str, segment: Segment, *, count_requests: bool) -> Stretc
 
 
 def serve() -> None:
-    """Read the stretches named on standard input; answer each with a pickled `Stretch`."""
+    """Read the stretches named on standard input; answer each with a packed `Stretch`."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     sys.stdout = sys.stderr
     for line in sys.stdin:
         path, start, end, count_requests = json.loads(line)
         done = read_segment(path, Segment(start, end), count_requests=count_requests)
-        data = pickle.dumps(done, pickle.HIGHEST_PROTOCOL)
+        data = packed(done)
         answers.write(_LENGTH.pack(len(data)))
         answers.write(data)
         answers.flush()
@@ -137,7 +137,7 @@ class _Worker(threading.Thread):
                 requests.write(json.dumps(order).encode() + b"\n")
                 requests.flush()
                 (length,) = _LENGTH.unpack(answers.read(_LENGTH.size))
-                done = pickle.loads(answers.read(length))
+                done = unpacked(answers.read(length))
             except (OSError, struct.error, pickle.UnpicklingError, EOFError):
                 # The worker died; this process reads the stretch, and the worker gets no more.
                 self._work.give_back(index)
