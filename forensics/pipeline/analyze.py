@@ -66,7 +66,7 @@ def run(
 def run_evidence(evidence: Evidence, options: Options) -> Outcome:
     """Analyse evidence that was read already; see `analyze`."""
     engines = map_engines(evidence)
-    if not engines.keys:
+    if not engines.keys and not _described(evidence):
         raise InputError(_nothing_of_vllm(evidence))
     mtimes = {
         index: source.mtime
@@ -93,7 +93,7 @@ def run_evidence(evidence: Evidence, options: Options) -> Outcome:
 
 def _clipped(timelines: list[EngineTimeline], options: Options) -> tuple[EngineTimeline, ...]:
     since = options.since
-    if options.since_end_s is not None:
+    if options.since_end_s is not None and timelines:
         since = max(window_of(timeline)[1] for timeline in timelines) - options.since_end_s
     return tuple(clip(timeline, since, options.until) for timeline in timelines)
 
@@ -107,6 +107,8 @@ def _record(
     every = [item for engine in engines for item in engine.judged]
     falls = [case for engine in engines for case in engine.cases if case.episode is not None]
     missing = list(dict.fromkeys(name for engine in engines for name in engine.missing))
+    if not engines:
+        missing.append("samples (the metrics endpoint only describes its metrics)")
     verdict, weighed = weigh(every, falls, missing)
     places = Places(evidence, confidential=options.confidential)
     places.prepare(views.places_shown(engines, evidence))
@@ -161,6 +163,14 @@ def _weighed(item: Weighing) -> Weighed:
 
 def _ceiling(engine: JudgedEngine, verdict: Verdict, options: Options) -> Ceiling:
     return recommend(engine.timeline, engine.timeline.diary.epochs[-1], verdict, options)
+
+
+def _described(evidence: Evidence) -> bool:
+    """Tell whether a metrics endpoint was read that describes its metrics and holds no sample."""
+    return any(
+        one.format == "prometheus-text" and one.samples == 0 and one.note is not None
+        for one in evidence.coverage
+    )
 
 
 def _nothing_of_vllm(evidence: Evidence) -> str:
