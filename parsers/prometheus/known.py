@@ -1,6 +1,7 @@
 """Tells which series the product uses, so that the others of a huge dump need not be kept."""
 
 import re
+from functools import lru_cache
 
 KNOWN = re.compile(
     r"""
@@ -21,6 +22,7 @@ KNOWN = re.compile(
 """Sample names that are kept when `ReadOptions.known_series_only` is set (matched at the start)."""
 
 
+@lru_cache(65536)
 def is_known(metric: str) -> bool:
     """Tell whether the product has a use for a sample name.
 

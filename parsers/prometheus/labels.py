@@ -6,10 +6,12 @@ Kubernetes, `service_instance_id` and `k8s_pod_name` from OpenTelemetry, `model`
 Triton, `ReplicaId` from Ray. Nothing is interpreted here; only who is speaking is read off.
 """
 
-import json
 import math
 import re
-from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import orjson
 
 INSTANCE_LABELS = (
     "instance",
@@ -27,12 +29,19 @@ INSTANCE_LABELS = (
 ENGINE_LABELS = ("engine", "engine_index")
 """Labels that name a data-parallel rank."""
 
+EDGE_LABELS = ("le", "quantile")
+"""Labels that hold the edge of a bucket or the quantile of a summary."""
+
+REPLICA_LABEL = "ReplicaId"
+"""Ray Serve's name for one copy of a deployment."""
+
 _RANK = re.compile(r"0*([0-9]{1,9})\Z")
 
 
-@dataclass(frozen=True, slots=True)
-class SeriesName:
+class SeriesName(NamedTuple):
     """What tells one time series of a source from another; the columns of `evidence.SERIES`.
+
+    A tuple, because a fleet's dump makes hundreds of thousands and looks each of them up.
 
     Attributes:
         metric: sample name as exposed; empty for the result of an expression.
@@ -66,7 +75,7 @@ def series_name(labels: dict[str, str], metric: str | None = None) -> SeriesName
         name = metric
     edge = _edge(rest)
     instance = _first(rest, INSTANCE_LABELS)
-    replica = rest.get("ReplicaId")
+    replica = rest.get(REPLICA_LABEL)
     if replica:
         # Ray exposes all replicas of a node through one agent: the instance alone mixes them up.
         instance = f"{instance}/{replica}" if instance else replica
@@ -74,10 +83,15 @@ def series_name(labels: dict[str, str], metric: str | None = None) -> SeriesName
     engine = _first(rest, ENGINE_LABELS)
     for label in ENGINE_LABELS:
         rest.pop(label, None)
-    if engine is not None and (rank := _RANK.match(engine)):
-        engine = rank[1]
-    text = json.dumps(rest, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
-    return SeriesName(name, instance, engine, text, edge)
+    text = orjson.dumps(rest, option=orjson.OPT_SORT_KEYS).decode()
+    return SeriesName(name, instance, None if engine is None else rank_of(engine), text, edge)
+
+
+@lru_cache(4096)
+def rank_of(engine: str) -> str:
+    """Return a rank without padding; anything else as it stands."""
+    rank = _RANK.match(engine)
+    return engine if rank is None else rank[1]
 
 
 def _first(labels: dict[str, str], names: tuple[str, ...]) -> str | None:
@@ -87,7 +101,7 @@ def _first(labels: dict[str, str], names: tuple[str, ...]) -> str | None:
 
 def _edge(labels: dict[str, str]) -> float | None:
     """Take the bucket edge out of the labels; one that is no number stays a label."""
-    for label in ("le", "quantile"):
+    for label in EDGE_LABELS:
         text = labels.get(label)
         if text is None:
             continue

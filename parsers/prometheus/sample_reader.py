@@ -12,6 +12,7 @@ from parsers.interface import Parsed, Progress, ReadOptions, Source
 from parsers.prometheus.exposition_line import MILLISECONDS_FROM, Sample, read_line, read_name
 from parsers.prometheus.labels import series_name
 from parsers.prometheus.line_blocks import line_blocks
+from parsers.prometheus.name_shapes import NameShapes
 from parsers.prometheus.native_histograms import (
     NativeHistogram,
     classic_points,
@@ -61,6 +62,7 @@ class SampleReader:
         self.rows = Rows(source, options)
         self._nan_ends_series = nan_ends_series
         self._keys: dict[bytes, int] = {}
+        self._shapes = NameShapes()
         self._untimed: list[tuple[Indices, Floats]] = []
         self._untimed_count = 0
         self._scrapes = Scrapes()
@@ -153,12 +155,8 @@ class SampleReader:
 
     def _new_key(self, name: bytes, offset: int) -> int:
         """Return the key of a name that was not seen before."""
-        text = name.decode("utf-8", "replace")
-        labels = read_name(text)
-        if labels is None or labels[1] != len(text):
-            key = _UNREADABLE
-        else:
-            key = self.rows.key(series_name(labels[0]), offset)
+        series = self._shapes.named(name.decode("utf-8", "replace"))
+        key = _UNREADABLE if series is None else self.rows.key(series, offset)
         self._keys[name] = key
         return key
 

@@ -51,8 +51,8 @@ class Replay(BaseHTTPRequestHandler):
         self.wfile.write(text)
 
 
-@pytest.fixture(scope="module")
-def replay(scrapes):
+@contextlib.contextmanager
+def replaying(scrapes):
     """Serve the recording of a preemption cliff, each text twice."""
     names = sorted(name for name in scrapes if name.startswith("b-preemption-cliff-v032--"))
     server = ThreadingHTTPServer(("127.0.0.1", 0), Replay)
@@ -62,6 +62,12 @@ def replay(scrapes):
     yield server
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture(scope="module")
+def replay(scrapes):
+    with replaying(scrapes) as server:
+        yield server
 
 
 @pytest.fixture(scope="module")
@@ -183,15 +189,14 @@ def test_a_step_gives_a_grid(prometheus, rows, read):
     assert stamps <= {end - 2, end - 1, end}
 
 
-def test_recording_a_server_that_nobody_scrapes(replay, read, rows, tmp_path):
+def test_recording_a_server_that_nobody_scrapes(scrapes, read, rows, tmp_path):
     out = tmp_path / "dump.prom"
     now = iter(range(1_795_973_250, 1_795_973_400))
-    replay.served = 0
-    connection = Connection(
-        f"http://127.0.0.1:{replay.server_port}/metrics", sleep=lambda _: None, retries=0
-    )
-    taken, failed = scrape(connection, out, Pace(5.0, 20.0, lambda: float(next(now))), _nobody)
-    assert (taken, failed) == (5, 0)
+    pace = Pace(5.0, 20.0, lambda: float(next(now)))
+    with replaying(scrapes) as replay:
+        url = f"http://127.0.0.1:{replay.server_port}/metrics"
+        connection = Connection(url, sleep=lambda _: None, retries=0)
+        assert scrape(connection, out, pace, _nobody) == (5, 0)
     parsed = read(out.read_bytes())
     running = [row for row in rows(parsed) if row["metric"] == "vllm:num_requests_running"]
     assert len({row["stamp"] for row in running}) == 5
