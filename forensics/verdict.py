@@ -203,14 +203,10 @@ def _first_onset(leading: Judged, ordered: Sequence[Judged]) -> tuple[float, flo
         if item.opinion.cause == leading.opinion.cause
         and item.case.timeline.engine == leading.case.timeline.engine
         and item.opinion.onset is not None
-        and _taken(item) >= _COMPARABLE * _taken(leading)
+        and _fall(item.case) >= _COMPARABLE * _fall(leading.case)
         and item.opinion.weight >= ANSWERED
     ]
     return min(strikes, default=leading.opinion.onset)
-
-
-def _taken(item: Judged) -> float:
-    return _fall(item.case) * (item.opinion.share or 0.0)
 
 
 def _abstain(

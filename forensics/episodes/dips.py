@@ -16,7 +16,7 @@ _EMPTYING = ("restart", "reset", "sleep")
 # What is compared: this long before the event, and at most this many points after it.
 _BASELINE_S = 600.0
 _MOST_POINTS = 8
-_LEAST_BEFORE = 4
+_LEAST_BEFORE = 2
 # An event and the first point that shows it lie within the alignment of log and metrics.
 _SLACK_POINTS = 2.0
 _LEAST_FALL = 0.05

@@ -136,8 +136,11 @@ def _missing(timeline: EngineTimeline) -> tuple[str, ...]:
     full = int((grid["kv_usage"] >= _FULL).sum())
     if uncounted and full >= _FULL_POINTS and timeline.diary.epochs[-1].generation != "V0":
         return ("a preemption count (the pool was full, and V1 logs print no preemption)",)
-    if timeline.has("hit_rate"):
+    rates = grid["hit_rate"].drop_nulls().len()
+    if rates >= _ENOUGH_POINTS:
         return ()
+    if rates:
+        return ("enough intervals with a hit rate (at least eight)",)
     if timeline.has("queries") and float(grid["queries"].sum()) == 0.0:
         return ()  # an idle server, or one without lookups, which another rule judges
     logged = grid["logged_hit_rate"].drop_nulls()
