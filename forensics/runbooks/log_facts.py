@@ -165,5 +165,6 @@ def _words(text: str, flavour: PatternFlavour) -> list[str]:
         text = re.sub(r"\\[dswDSWbB](?:[*+?]|\{[^}]*\})?|\.(?:[*+?]|\{[^}]*\})?", "\0", text)
         text = re.sub(r"\\(.)", r"\1", text)
         text = re.sub(r"[()^$?*+|{}]", "\0", text)
+    text = re.sub(r"\d+(?:\.\d+)?", "\0", text)  # the catalogue's numbers are samples
     runs = [run.strip() for run in text.split("\0")]
     return [run for run in runs if len(re.findall(r"[A-Za-z]", run)) >= 3]

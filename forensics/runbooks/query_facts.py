@@ -225,7 +225,7 @@ def scale(node: Node) -> Scale | None:
     if isinstance(node, Selector):
         return "fraction" if is_fraction(node) else None
     if isinstance(node, Aggregate):
-        keeps = node.operator in ("avg", "max", "min", "quantile", "topk", "bottomk", "sum")
+        keeps = node.operator in ("avg", "max", "min", "quantile", "topk", "bottomk")
         return scale(node.inner) if keeps else None
     if isinstance(node, Subquery):
         return scale(node.inner)

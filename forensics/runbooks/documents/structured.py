@@ -58,6 +58,10 @@ def _add(document: Node, parts: Parts) -> None:
             name = key.text.text
             if isinstance(value, Leaf):
                 _add_leaf(name, value.text, table, parts)
+            elif isinstance(value, Rows) and not _is_container(table):
+                for item in value.items:
+                    if isinstance(item, Leaf) and _SHELL_SIGNS.search(item.text.text):
+                        parts.add_shell(item.text)
             elif name == "annotations" and isinstance(value, Table) and table.get("alert"):
                 topic = table.text("alert")
                 for _, note in value.pairs:
