@@ -12,12 +12,6 @@ NEVER_FILLED = "pool_never_filled"
 # Log-odds of what cannot be otherwise, and of what hardly can.
 CERTAIN = 6.0
 STRONG = 2.0
-# More load of the same kind: running and rate up by what diagnosis.md 3.6 asks, prompts as long as
-# before. Of labelled falls 11 of 69 with lost capacity show it and 2 of 42 without: odds of 3.3.
-LIKELY = 1.2
-_MORE_RUNNING = 1.8
-_MORE_REQUESTS = 1.3
-_SAME_LENGTH = 0.1
 # Prompts a quarter longer with hit tokens per request kept: a mix shift (diagnosis.md 3.5).
 _LONGER = 1.25
 _HITS_KEPT = 0.8
@@ -79,19 +73,6 @@ def verdicts(
             Witness(
                 "longer_prompts_same_hits", length, before.prompt_len, after.prompt_len, -STRONG
             )
-        )
-    running = _ratio(after.running, before.running)
-    rate = _ratio(after.requests_per_s, before.requests_per_s)
-    if (
-        running is not None
-        and rate is not None
-        and length is not None
-        and running >= _MORE_RUNNING
-        and rate >= _MORE_REQUESTS
-        and abs(length - 1.0) <= _SAME_LENGTH
-    ):
-        found.append(
-            Witness("more_of_the_same", rate, before.requests_per_s, after.requests_per_s, LIKELY)
         )
     growth = _ratio(foot[1], foot[0])
     if (

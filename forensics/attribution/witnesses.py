@@ -23,6 +23,10 @@ _SMALL_SHARE = 0.1
 _ONCE_SMALL = 0.3
 # Prompt lengths within e^0.3 count as alike: sessions that were cut short or grew by a turn.
 _ALIKE = 0.3
+# More load of the same kind (diagnosis.md 3.6).
+_MORE_RUNNING = 1.8
+_MORE_REQUESTS = 1.3
+_SAME_LENGTH = 0.1
 # Usage at which hits broke in real exhaustions: 0.64-0.97 (observed.md 1).
 _FILLING = 0.6
 # Running requests that share less than this share nothing to speak of.
@@ -64,7 +68,9 @@ def readings(
         Readings by name; a witness that was not observed is left out.
     """
     found: dict[str, Reading | None] = {
-        "prompt_length_change": _change(before.prompt_len, after.prompt_len, absolute=True),
+        "prompts_longer": _one_way(before.prompt_len, after.prompt_len, 1.0),
+        "prompts_shorter": _one_way(before.prompt_len, after.prompt_len, -1.0),
+        "more_of_the_same": _more_of_the_same(before, after),
         "request_rate": _change(before.requests_per_s, after.requests_per_s),
         "hit_tokens_per_request": _change(before.hit_per_request, after.hit_per_request),
         "queue": _queue(before, after),
@@ -101,11 +107,32 @@ def footprint(figures: Figures, pool_tokens: float | None) -> float | None:
     return per_running * pool / own if own > 0 else None
 
 
-def _change(before: float | None, after: float | None, absolute: bool = False) -> Reading | None:
+def _change(before: float | None, after: float | None) -> Reading | None:
     if before is None or after is None or before <= 0:
         return None
-    value = math.log(max(after, 1e-3 * before) / before)
-    return Reading(abs(value) if absolute else value, before, after)
+    return Reading(math.log(max(after, 1e-3 * before) / before), before, after)
+
+
+def _one_way(before: float | None, after: float | None, sign: float) -> Reading | None:
+    """Give the log ratio in one direction, 0 in the other."""
+    change = _change(before, after)
+    return None if change is None else Reading(max(0.0, sign * change.value), before, after)
+
+
+def _more_of_the_same(before: Figures, after: Figures) -> Reading | None:
+    """Give 1 where running and rate rose as diagnosis.md 3.6 asks and prompts stayed, else 0."""
+    pairs = (
+        (before.running, after.running),
+        (before.requests_per_s, after.requests_per_s),
+        (before.prompt_len, after.prompt_len),
+    )
+    ratios = [new / old for old, new in pairs if old and new is not None]
+    if len(ratios) < len(pairs):
+        return None
+    running, rate, length = ratios
+    more = running >= _MORE_RUNNING and rate >= _MORE_REQUESTS
+    same = abs(length - 1.0) <= _SAME_LENGTH
+    return Reading(float(more and same), before.requests_per_s, after.requests_per_s)
 
 
 def _queue(before: Figures, after: Figures) -> Reading | None:
