@@ -34,9 +34,9 @@ GPUS = '__name__=~"DCGM_FI_.+|nvidia_(smi|gpu)_.+"'
 _TOO_MUCH = re.compile(
     r"too many|exceed|limit|maximum|too large|larger than|timed out|timeout|max-?samples", re.I
 )
-_WARNINGS = re.compile(rb'"warnings"\s*:\s*(\[(?:\s*"(?:[^"\\]|\\.)*"\s*,?)*\])')
+_WARNINGS = re.compile(rb'"warnings"\s*:\s*(\[(?:\s*"(?:[^"\\]++|\\.)*+"\s*,?)*\])')
 _MATCHERS = re.compile(
-    r'\s*[a-zA-Z_]\w*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\]|\\.)*"\s*(?:,\s*|\Z)', re.DOTALL
+    r'\s*[a-zA-Z_]\w*\s*(?:=~|!~|!=|=)\s*"(?:[^"\\]++|\\.)*+"\s*(?:,\s*|\Z)', re.DOTALL
 )
 
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
 _PAIR = re.compile(
-    r'\s*(?:(?P<label>[a-zA-Z_:][a-zA-Z0-9_:.]*|"(?:[^"\\]|\\.)*")\s*=\s*)?'
-    r'"(?P<value>(?:[^"\\]|\\.)*)"\s*(?:(?P<comma>,)\s*)?',
+    r'\s*(?:(?P<label>[a-zA-Z_:][a-zA-Z0-9_:.]*|"(?:[^"\\]++|\\.)*+")\s*=\s*)?'
+    r'"(?P<value>(?:[^"\\]++|\\.)*+)"\s*(?:(?P<comma>,)\s*)?',
     re.DOTALL,
 )
 _NUMBER = r"[-+]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][-+]?[0-9]+)?"

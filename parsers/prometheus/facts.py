@@ -32,7 +32,7 @@ def facts_of(series: pl.DataFrame, samples: pl.DataFrame) -> pl.DataFrame:
 
     Returns:
         A frame of schema `evidence.FACTS`: ``cache_config.<label>``, ``vllm.version``,
-        ``gpu.name`` and ``gpu.total_mib`` (one row per card).
+        ``gpu.name`` and ``gpu.total_mib``; cards of one server that state the same give one row.
     """
     telling = series.filter(
         pl.col("metric").str.contains(r"config_info$|^DCGM_|^n[vo]|^(ray_)?vllm[:_]info$")

@@ -50,7 +50,7 @@ def documents(data: bytes, damaged: Callable[[int, str], None]) -> Iterator[tupl
         position = end
 
 
-_TOKENS = re.compile(rb'[\[\]{}]|"(?:[^"\\]|\\.)*"', re.DOTALL)
+_TOKENS = re.compile(rb'[\[\]{}]|"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 
 def _document_end(data: bytes, start: int) -> int | None:

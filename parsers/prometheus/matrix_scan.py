@@ -19,9 +19,10 @@ MAX_ARRAY_BYTES = 64 << 20
 """Labels or native histograms of one series that are longer are taken for damage."""
 
 MARK = b'"metric"'
+_DECIDES = 64  # bytes behind the points of a series that tell whether histograms follow
 
 _HEAD = re.compile(
-    rb'"metric"\s*:\s*(?P<labels>\{(?:[^"{}]|"(?:[^"\\]|\\.)*")*\})\s*,\s*'
+    rb'"metric"\s*:\s*(?P<labels>\{(?:[^"{}]++|"(?:[^"\\]++|\\.)*+")*+\})\s*,\s*'
     rb'"(?P<kind>values?|histograms?)"\s*:\s*\[',
     re.DOTALL,
 )
@@ -29,7 +30,7 @@ _KEY = re.compile(rb'"metric"\s*:\s*\{')
 _ALSO = re.compile(rb'\s*\]\s*,\s*"histograms"\s*:\s*(?=\[)')
 _CLOSED = re.compile(rb"\s*\]")
 _END = re.compile(rb"\]\s*\]")
-_BRACKETS = re.compile(rb'[\[\]{}]|"(?:[^"\\]|\\.)*"', re.DOTALL)
+_BRACKETS = re.compile(rb'[\[\]{}]|"(?:[^"\\]++|\\.)*+"', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,15 +102,20 @@ class Scanner:
         """Cut one buffer; return the series it ends in and the bytes used."""
         position = 0
         while True:
-            if head is not None:
+            if head is not None and head.kind == "values":
                 position, closed = self._pairs(buffer, base, position, head, final=final)
-                if not closed:
+                if not closed or (not final and len(buffer) - position < _DECIDES):
                     return head, position
                 also = _ALSO.match(buffer, position)
-                if also is not None:
-                    head = Head(head.labels, "histograms", head.offset)
-                    position, _ = self._array(buffer, base, also.end(), head)
-                head = None
+                head = None if also is None else Head(head.labels, "histograms", head.offset)
+                position = position if also is None else also.end()
+            if head is not None:
+                end, whole = self._array(buffer, base, position, head)
+                if not whole and not final and len(buffer) - position < MAX_ARRAY_BYTES:
+                    return head, position
+                if not whole:
+                    self.damaged(base + position, "the points of a series have no end")
+                head, position = None, end
             mark = buffer.find(MARK, position)
             if mark < 0:
                 return None, max(position, len(buffer) - len(MARK))

@@ -20,7 +20,7 @@ from parsers.prometheus.rows import DROPPED, Rows
 
 _RESULT = re.compile(rb'"resultType"\s*:\s*"(?:matrix|vector|scalar|string)"')
 _SERIES = re.compile(
-    rb'"metric"\s*:\s*\{(?:[^"{}]|"(?:[^"\\]|\\.)*")*\}\s*,\s*'
+    rb'"metric"\s*:\s*\{(?:[^"{}]++|"(?:[^"\\]++|\\.)*+")*+\}\s*,\s*'
     rb'"(?:value|values|histogram|histograms)"\s*:\s*\[\s*(?:\[|[0-9.]+\s*,|\])'
 )
 _ERROR = re.compile(rb'\{\s*"status"\s*:\s*"error"\s*,\s*"(?:errorType|data)"\s*:')

@@ -18,7 +18,7 @@ from parsers.interface import Parsed, Progress, ReadOptions, Source
 from parsers.prometheus.sample_reader import SampleReader
 
 _LINE = re.compile(
-    rb'^\{[^\n]*__name__="(?:[^"\\\n]|\\.)*"[^\n]*\} (?:\S+|\{count:[^\n]*\}) -?[0-9]+\r?$',
+    rb'^\{[^\n]*__name__="(?:[^"\\\n]++|\\.)*+"[^\n]*\} (?:\S+|\{count:[^\n]*\}) -?[0-9]+\r?$',
     re.MULTILINE,
 )
 _BLOCK_FILES = ("index", "meta.json", "chunks", "tombstones")

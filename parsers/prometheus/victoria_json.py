@@ -15,7 +15,7 @@ from parsers.prometheus.line_blocks import line_blocks
 from parsers.prometheus.rows import DROPPED, Floats, Rows
 
 _SERIES = re.compile(
-    rb'"metric"\s*:\s*\{(?:[^"{}]|"(?:[^"\\]|\\.)*")*\}\s*,\s*"values"\s*:\s*\[\s*(?:null|[-"0-9])'
+    rb'"metric"\s*:\s*\{(?:[^"{}]++|"(?:[^"\\]++|\\.)*+")*+\}\s*,\s*"values"\s*:\s*\[\s*(?:null|[-"0-9])'
     rb'|"timestamps"\s*:\s*\[\s*[0-9]+\s*[,\]]'
 )
 _WORDS = {"Infinity": np.inf, "+Inf": np.inf, "-Infinity": -np.inf, "-Inf": -np.inf, "NaN": np.nan}

@@ -203,7 +203,9 @@ def test_native_histograms_become_cumulative_buckets(read, rows):
         ]
 
 
-def test_floats_and_native_histograms_in_one_series(read, rows):
+@pytest.mark.parametrize("size", [1, 9, 100, 1 << 20])
+def test_floats_and_native_histograms_in_one_series(read, rows, monkeypatch, size):
+    monkeypatch.setattr("parsers.prometheus.matrix_scan.BLOCK_BYTES", size)
     item = {
         "metric": {**LABELS, "__name__": "vllm:t"},
         "values": [[5, "1"]],
@@ -224,6 +226,15 @@ def test_deep_nesting_is_bounded(read, bracket):
     assert parsed.samples.is_empty()
     shuffled = '{"values":[[1,"2"]],"metric":{"__name__":"up"}}' + bracket * 100_000
     assert read(shuffled, format="prometheus-api").coverage.format == "prometheus-api"
+
+
+@pytest.mark.parametrize("filler", [b"a", b'"', b"{", b'\\"', b'"a":"b",'])
+def test_labels_without_an_end_are_bounded(read, filler, monkeypatch):
+    monkeypatch.setattr("parsers.prometheus.matrix_scan.MAX_ARRAY_BYTES", 3 << 20)
+    text = b'{"resultType":"matrix","result":[{"metric":{"a":"b",' + filler * (8 << 20)
+    parsed = read(text + compact(DOCUMENT).encode(), format="prometheus-api")
+    assert parsed.coverage.damaged >= 1
+    assert parsed.coverage.samples == len(EXPECTED)
 
 
 def test_every_answer_of_the_recording(read, restart):
