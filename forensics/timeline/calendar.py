@@ -15,6 +15,7 @@ from forensics.errors import UsageError
 DAY = 86400.0
 REFERENCE_YEAR = 1972
 _HALF_YEAR = 183 * DAY
+_LEAST_JUMP_S = 1800.0  # Lord Howe Island changes its clocks by half an hour
 
 
 def _january(year: int) -> float:
@@ -65,11 +66,24 @@ def year_nearest(stamp: float, target: float) -> int:
     )
 
 
+def year_before(stamp: float, latest: float) -> int:
+    """Give the last year in which a year-less stamp is not after a known time (UTC seconds).
+
+    A log is not older than its last change, whatever its zone: one day more is allowed.
+    """
+    year = datetime.fromtimestamp(latest, UTC).year + 1
+    while float(date_stamps(np.array([stamp]), year)[0]) > latest + DAY:
+        year -= 1
+    return year
+
+
 def zone_offsets(local: np.ndarray, zone: str) -> np.ndarray:
     """Give the offset from UTC, in seconds, of local times in a zone (daylight saving included).
 
+    The hour that a clock shows twice is the second one from where the log jumps back.
+
     Args:
-        local: local seconds, shape (n,).
+        local: local seconds in file order, shape (n,); NaN where unknown.
         zone: IANA name, ``UTC``, or ``±HH:MM``.
 
     Raises:
@@ -84,13 +98,24 @@ def zone_offsets(local: np.ndarray, zone: str) -> np.ndarray:
         raise UsageError(
             f"--tz {zone!r} is no time zone; give an IANA name such as Asia/Seoul, or +09:00"
         ) from None
-    hours = np.floor(local / 900)
+    quarters = np.floor(local / 900)
+    again = _after_jump_back(local)
     offsets = np.zeros(local.shape)
-    for hour in np.unique(hours[~np.isnan(hours)]):
-        naive = datetime.fromtimestamp(float(hour) * 900, UTC).replace(tzinfo=tz)
-        delta = naive.utcoffset()
-        offsets[hours == hour] = delta.total_seconds() if delta is not None else 0.0
+    for quarter in np.unique(quarters[~np.isnan(quarters)]):
+        naive = datetime.fromtimestamp(float(quarter) * 900, UTC).replace(tzinfo=tz)
+        for fold in (0, 1):
+            delta = naive.replace(fold=fold).utcoffset()
+            mine = (quarters == quarter) & (again == bool(fold))
+            offsets[mine] = delta.total_seconds() if delta is not None else 0.0
     return offsets
+
+
+def _after_jump_back(local: np.ndarray) -> np.ndarray:
+    """Tell which times follow a jump back by half an hour or more; shape (n,)."""
+    known = np.flatnonzero(~np.isnan(local))
+    again = np.zeros(local.shape, dtype=bool)
+    again[known[1:]] = np.cumsum(np.diff(local[known]) <= -_LEAST_JUMP_S) > 0
+    return again
 
 
 def parse_offset(text: str) -> float | None:

@@ -12,21 +12,24 @@ import polars as pl
 
 from forensics.diary.engines import EngineKey, EngineMap
 from forensics.evidence import Evidence
-from forensics.timeline.anchors import anchor
+from forensics.timeline.anchors import Anchor, anchor
 from forensics.timeline.calendar import (
     date_stamps,
     name_offset,
+    year_before,
     year_nearest,
     zone_offsets,
 )
-from forensics.timeline.logs import reported_by_log
+from forensics.timeline.clock_changes import pieces_of, spread
+from forensics.timeline.logs import STATS, reported_by_log
 from forensics.timeline.matching import Match, Reported, match
 from forensics.timeline.recordings import Track, read_tracks
 from forensics.timeline.records import ClockNote
 
-HOUR = 3600.0
-# A clock change shows as a jump of one hour, give or take what passes between two lines.
-_JUMP_TOLERANCE_S = 120.0
+# A start seen by both sides, good to a second, replaces a match this near to it: always, and where
+# scrapes are far apart.
+_SAME_S = 10.0
+_BLURRED_S = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,9 +183,8 @@ def _settle_stream(
     clock_is_utc = (rows["clock"] == "utc").to_numpy()
     wrapped = ~np.isnan(outer)
     known = ~np.isnan(stamps) & ~clock_is_utc
-    target = _target(outer, other)
-    first = stamps[known][0] if known.any() else np.nan
-    year = year_nearest(float(first), target) if yearless and known.any() and target else None
+    first = float(stamps[known][0]) if known.any() else np.nan
+    year = _year(first, outer, other) if yearless and known.any() else None
     local = stamps.copy()
     if yearless:
         dated = date_stamps(np.where(known, stamps, np.nan), year or 1970)
@@ -206,13 +208,14 @@ def _settle_stream(
     return _settle_by_match(rows, local, known, stamps, source, other, year)
 
 
-def _target(outer: np.ndarray, other: _Other) -> float | None:
-    """Give a UTC time near the log: the wrapper's, the metrics', or the file's modification."""
+def _year(first: float, outer: np.ndarray, other: _Other) -> int | None:
+    """Give the year of the first stamp: by the wrapper, the metrics, or the file's last change."""
     if not np.isnan(outer).all():
-        return float(np.nanmin(outer))
+        return year_nearest(first, float(np.nanmin(outer)))
     if other.reported:
-        return min(float(reported.times[0]) for reported in other.reported.values())
-    return other.mtime
+        begin = min(float(reported.times[0]) for reported in other.reported.values())
+        return year_nearest(first, begin)
+    return year_before(first, other.mtime) if other.mtime is not None else None
 
 
 def _wrapper_offset(local: np.ndarray, outer: np.ndarray) -> float:
@@ -232,48 +235,53 @@ def _settle_by_match(
     year: int | None,
 ) -> tuple[np.ndarray, ClockNote]:
     dated = rows.with_columns(pl.Series("stamp", local, dtype=pl.Float64).fill_nan(None))
-    pieces = _pieces(local, known)
-    offsets = np.zeros(local.shape)
+    held = anchor(other.evidence, other.series, dated) if other.series.height else None
+    pieces = pieces_of(local, known)
     found: list[Match] = []
     for piece in pieces:
-        best = _match_piece(dated[piece], other.reported, found[-1].offset_s if found else None)
-        found.append(best)
-        offsets[piece] = best.offset_s or 0.0
+        near = next((m.offset_s for m in reversed(found) if m.offset_s is not None), None)
+        found.append(_match_piece(dated[piece], other.reported, near))
     good = [item for item in found if item.offset_s is not None]
-    if good:
-        for piece, item in zip(pieces, found, strict=True):
-            if item.offset_s is None:
-                offsets[piece] = good[0].offset_s or 0.0
-        first = good[0].offset_s or 0.0
+    first = (good[0].offset_s or 0.0) if good else 0.0
+    offsets = spread(pieces, [item.offset_s for item in found], local)
+    if good and not _overruled(good[0], held, dated, other):
         how = f"log and metrics agree on {good[0].points} stats lines at this offset"
-        others = sorted({item.offset_s or 0.0 for item in good} - {first})
+        others = sorted(set(offsets[known].tolist()) - {first})
         if others:
             how += "; clock change within the log to " + ", ".join(map(name_offset, others))
         note = ClockNote(source, first, name_offset(first), year, "matched", how)
         return np.where(known, local - offsets, stamps), note
-    held = anchor(other.evidence, other.series, dated) if other.series.height else None
     reason = found[0].reason if other.reported else "there are no metrics to compare with"
-    if held is not None and held.exact:
-        how = f"{reason}; but log and metrics agree on {held.starts} start of the server"
-        note = ClockNote(source, held.offset_s, name_offset(held.offset_s), year, "matched", how)
-        return np.where(known, local - held.offset_s, stamps), note
     if held is not None:
+        offsets += held.offset_s - first
+        quality = "matched" if held.exact else "assumed"
         how = f"{reason}; the server's start fits {name_offset(held.offset_s)}, to the quarter hour"
-        note = ClockNote(source, held.offset_s, name_offset(held.offset_s), year, "assumed", how)
-        return np.where(known, local - held.offset_s, stamps), note
+        if held.exact:
+            starts = "start" if held.starts == 1 else "starts"
+            how = f"log and metrics agree on {held.starts} {starts} of the server"
+            how = f"{reason}; but {how}" if reason else how
+        note = ClockNote(source, held.offset_s, name_offset(held.offset_s), year, quality, how)
+        return np.where(known, local - offsets, stamps), note
     quality = "undetermined" if other.reported else "assumed"
     how = f"read as UTC: {reason}; give --tz when the server's zone is known"
-    return np.where(known, local, stamps), ClockNote(source, None, None, year, quality, how)
+    note = ClockNote(source, None, None, year, quality, how)
+    return np.where(known, local - offsets, stamps), note
 
 
-def _pieces(local: np.ndarray, known: np.ndarray) -> list[np.ndarray]:
-    """Split rows (in file order) at jumps of about an hour: a clock change, or just a pause."""
-    rows = np.flatnonzero(known)
-    steps = np.diff(local[rows])
-    back = np.abs(steps + HOUR) < _JUMP_TOLERANCE_S
-    ahead = np.abs(steps - HOUR) < _JUMP_TOLERANCE_S
-    cuts = rows[1:][back | ahead]
-    return [piece for piece in np.split(np.arange(local.size), cuts) if piece.size]
+def _overruled(found: Match, held: Anchor | None, rows: pl.DataFrame, other: _Other) -> bool:
+    """Tell whether a start seen by both sides is the better witness than the traffic.
+
+    Several starts at one offset are no chance. One start may be another one than the log's, so it
+    only refines: by seconds, or where scrapes are far apart and the match is blurred, by more.
+    """
+    if held is None or not held.exact or found.offset_s is None:
+        return False
+    if held.starts > 1:
+        return True
+    steps = [float(np.median(np.diff(one.times))) for one in other.reported.values()]
+    lines = rows.filter(pl.col("kind") == STATS)["stamp"].drop_nulls().unique().sort().to_numpy()
+    sparse = bool(steps) and lines.size > 1 and min(steps) > 2.0 * float(np.median(np.diff(lines)))
+    return abs(found.offset_s - held.offset_s) <= (_BLURRED_S if sparse else _SAME_S)
 
 
 def _match_piece(rows: pl.DataFrame, reference: dict[str, Reported], near: float | None) -> Match:

@@ -11,19 +11,28 @@ from dataclasses import dataclass
 import numpy as np
 
 MAX_OFFSET_S = 14 * 3600.0  # time zones reach from UTC-12 to UTC+14
-_MIN_POINTS = 5
+_MIN_LINES = 5
+_MIN_SCRAPES = 8
 _MAX_POINTS = 240
 # Evidence in nats. An offset must beat chance by this much, and any other offset by this much:
 # odds of about 1 : 3,000 and 1 : 50 after a search over some 10,000 offsets. Guess, tried on
 # recordings shifted, thinned and stretched.
 _LEAST_EVIDENCE = 8.0
 _LEAST_MARGIN = 4.0
-# How far what the log says may differ from what Prometheus saw, as shares of the signal's own spread:
-# snapshots are seconds apart, growth between scrapes is interpolated. The blur that explains most
-# counts. And the share of points that may be anything at all.
+# How far what the log says may differ from what Prometheus saw, as shares of the signal's own
+# spread: snapshots are seconds apart, growth between scrapes is interpolated. The blur that
+# explains most counts. And the share of points that may be anything at all.
 _BLURS = (0.1, 0.25, 0.6)
 _OUTLIERS = 0.1
 _QUARTER_HOUR = 900.0
+# Zones are whole quarters of an hour, and matches on recordings were off by up to 2 s.
+_SNAP_S = 2.0
+# vLLM prints whole seconds: a stamp is half a second early on average.
+_CUT_FRACTION_S = 0.5
+# No offset is told apart from one this much off by snapshots a scrape or two apart.
+_FINEST_S = 3.0
+# Scrapes farther apart than this many usual steps leave a gap.
+_GAP_STEPS = 3.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,10 +73,11 @@ def match(log: Reported, metrics: Reported, near: float | None = None) -> Match:
         near: search only within 90 s of this offset; None for all offsets up to 14 h.
 
     Returns:
-        The best offset to a second, or none with the reason.
+        The best offset, good to one interval of stats lines, or none with the reason.
     """
-    if log.times.size < _MIN_POINTS or metrics.times.size < _MIN_POINTS:
-        return Match(None, int(log.times.size), 0.0, "fewer than five points on one side")
+    if log.times.size < _MIN_LINES or metrics.times.size < _MIN_SCRAPES:
+        reason = f"fewer than {_MIN_LINES} stats lines or {_MIN_SCRAPES} scrapes to compare"
+        return Match(None, int(log.times.size), 0.0, reason)
     step = float(np.median(np.diff(metrics.times)))
     log = _informative(_widened(log, 2.0 * step))
     span = max(4.0, min(step, 60.0))
@@ -89,12 +99,17 @@ def match(log: Reported, metrics: Reported, near: float | None = None) -> Match:
     gained = _evidence(log, metrics, fine)
     offset = float(fine[int(np.argmax(gained))])
     interval = float(np.median(np.diff(log.times)))
-    far = np.abs(candidates - offset) > max(interval, 2 * step, 5.0)
-    top = float(max(gained.max(), evidence[best]))
+    tried, proven = np.concatenate((candidates, fine)), np.concatenate((evidence, gained))
+    far = np.abs(tried - offset) > max(interval, _FINEST_S)
+    top = float(proven.max())
     points = int(_inside(log, metrics, offset))
-    if far.any() and float(evidence[far].max()) > top - _LEAST_MARGIN:
-        return Match(None, points, top, "the traffic is too even: several offsets fit alike")
-    return Match(_rounded(offset, step), points, top)
+    if far.any() and float(proven[far].max()) > top - _LEAST_MARGIN:
+        sparse = step > 2.0 * interval
+        reason = "the scrapes are too far apart" if sparse else "the traffic is too even"
+        return Match(None, points, top, f"{reason}: several offsets fit alike")
+    if (log.times == np.floor(log.times)).all():
+        offset += _CUT_FRACTION_S
+    return Match(whole_zone(offset), points, top)
 
 
 def _inside(log: Reported, metrics: Reported, offset: float) -> int:
@@ -102,10 +117,10 @@ def _inside(log: Reported, metrics: Reported, offset: float) -> int:
     return int(((times >= metrics.times[0]) & (times <= metrics.times[-1])).sum())
 
 
-def _rounded(offset: float, step: float) -> float:
-    """Prefer a whole quarter of an hour when it is within the resolution of the data."""
+def whole_zone(offset: float) -> float:
+    """Take an offset for the whole quarter of an hour that it nearly is."""
     quarter = round(offset / _QUARTER_HOUR) * _QUARTER_HOUR
-    return quarter if abs(offset - quarter) <= max(3.0, min(step, 15.0)) else offset
+    return quarter if abs(offset - quarter) <= _SNAP_S else offset
 
 
 def _widened(log: Reported, least_s: float) -> Reported:
@@ -223,5 +238,12 @@ def _at(metrics: Reported, name: str, times: np.ndarray) -> np.ndarray:
     known = ~np.isnan(values)
     if known.sum() < 2:
         return np.full(times.shape, np.nan)
-    result: np.ndarray = np.interp(times, metrics.times[known], values[known])
+    stamps = metrics.times[known]
+    result: np.ndarray = np.interp(times, stamps, values[known])
+    # Nothing is known of the time in which nothing was scraped, a restart for example.
+    gaps = np.diff(stamps)
+    wide = gaps > _GAP_STEPS * float(np.median(gaps))
+    if wide.any():
+        after = np.clip(np.searchsorted(stamps, times), 1, stamps.size - 1)
+        result = np.where(wide[after - 1], np.nan, result)
     return result

@@ -10,6 +10,7 @@ from forensics.timeline.calendar import (
     date_stamps,
     name_offset,
     parse_offset,
+    year_before,
     year_nearest,
     zone_offsets,
 )
@@ -71,6 +72,26 @@ def test_stamps_that_are_not_there_stay_unknown():
 )
 def test_year_is_the_one_nearest_to_a_known_time(stamp, known, year):
     assert year_nearest(yearless(stamp), at(known)) == year
+
+
+@pytest.mark.parametrize(
+    ("stamp", "changed", "year"),
+    [
+        ("08-01 00:00:00", "2027-03-01T00:00:00", 2026),  # seven months old, not of the future
+        ("12-31 23:00:00", "2027-01-01T00:00:00", 2026),
+        ("01-01 08:00:00", "2026-12-31T23:00:00", 2027),  # written in a zone ahead of UTC
+        ("02-29 00:00:00", "2028-03-01T00:00:00", 2028),
+    ],
+)
+def test_log_is_not_younger_than_its_file(stamp, changed, year):
+    assert year_before(yearless(stamp), at(changed)) == year
+
+
+def test_hour_shown_twice_is_the_second_one_after_the_jump_back():
+    """Europe/Berlin shows 02:00 to 03:00 twice on 2026-10-25: first at +2 h, then at +1 h."""
+    texts = ["02:10:00", "02:50:00", "02:05:00", "02:55:00", "03:05:00"]
+    local = np.array([at(f"2026-10-25T{text}") for text in texts])
+    assert zone_offsets(local, "Europe/Berlin").tolist() == [7200.0, 7200.0, 3600.0, 3600.0, 3600.0]
 
 
 def test_daylight_saving_changes_the_offset_within_a_log():
