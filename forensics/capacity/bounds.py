@@ -86,8 +86,9 @@ def safe_batch(pool: float, shared: float, mean: float, deviation: float, z: flo
     room = pool - shared
     if room <= 0 or mean <= 0:
         return 0.0 if room <= 0 else inf
-    root = -z * deviation + sqrt((z * deviation) ** 2 + 4 * mean * room)
-    return (root / (2 * mean)) ** 2
+    # The root written so that nothing cancels where the spread is far larger than the mean.
+    spread = z * deviation
+    return (2 * room / (spread + sqrt(spread**2 + 4 * mean * room))) ** 2
 
 
 def resampled_safe_batch(

@@ -10,7 +10,7 @@ Against 149 block-exact load points of 13 configurations the hit rate was within
 """
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import exp, inf
 
 from forensics.capacity.demand import DEFAULT_CV, demand_of
@@ -31,7 +31,10 @@ class Workload:
         fresh: u, new prompt tokens of a turn.
         output: O, generated tokens of a turn.
         turns: n, mean turns of a session (geometric); 1 for requests without history.
-        think_s: Z, mean time between a turn's end and the next turn (exponential).
+        think_s: Z, mean time between a turn's end and the next turn.
+        steady_think: think times are spread evenly over Z/2 to 3Z/2 instead of exponentially.
+        own_prefix: tokens each client brings again with every turn instead of a growing history;
+            what is asked and answered is then never reused.
         fresh_cv / output_cv: coefficients of variation.
     """
 
@@ -43,11 +46,13 @@ class Workload:
     popularity: tuple[float, ...] = (1.0,)
     fresh_cv: float = DEFAULT_CV
     output_cv: float = DEFAULT_CV
+    steady_think: bool = False
+    own_prefix: float = 0.0
 
     @property
     def history(self) -> float:
         """Mean history a turn brings, tokens."""
-        return (self.turns - 1) * (self.fresh + self.output)
+        return self.own_prefix or (self.turns - 1) * (self.fresh + self.output)
 
     @property
     def prompt(self) -> float:
@@ -204,11 +209,6 @@ def cliff(pool: float, workload: Workload, cost: StepCost, share: float = 0.75) 
     return Cliff(point, point.exhausted)
 
 
-def with_pool_share(workload: Workload, prefixes: int, exponent: float = 0.0) -> Workload:
-    """Return the workload with its shared prefix split over several, by Zipf's law."""
-    return replace(workload, popularity=zipf(prefixes, exponent))
-
-
 def _batches(pool: float, workload: Workload) -> Iterable[float]:
     most = pool / max(1.0, workload.private)
     # Long think times keep many sessions alive per running request: start far below one.
@@ -231,13 +231,41 @@ def _bisect(over: Callable[[float], bool], low: float, high: float) -> float:
 
 
 def _demand(workload: Workload, batch: float, rate: float, held: float, lived: float) -> float:
-    idle = workload.left_behind
-    goes_on = 1 - 1 / workload.turns
-    think = workload.think_s
-    returning = think * (1 - exp(-lived / think)) if think > 0 else 0.0
-    waiting = goes_on * returning + (1 - goes_on) * lived
     shared = workload.shared_held(rate * (lived + held))
-    return shared + batch * workload.private + rate * idle * waiting
+    waiting = _waits(workload, lived)
+    if workload.own_prefix:
+        idle = workload.own_prefix * waiting + (workload.fresh + workload.output) * lived
+    else:
+        goes_on = 1 - 1 / workload.turns
+        idle = workload.left_behind * (goes_on * waiting + (1 - goes_on) * lived)
+    return shared + batch * workload.private + rate * idle
+
+
+def _waits(workload: Workload, lived: float) -> float:
+    """Mean time a history waits in the pool, E[min(g, T)]."""
+    think = workload.think_s
+    if think <= 0:
+        return 0.0
+    if not workload.steady_think:
+        return think * (1 - exp(-lived / think))
+    low, high = think / 2, think * 1.5
+    if lived <= low:
+        return lived
+    if lived >= high:
+        return think
+    return lived - (lived - low) ** 2 / (2 * (high - low))
+
+
+def _returned(workload: Workload, lived: float) -> float:
+    """Share of gaps that end before the history goes, P(g < T)."""
+    think = workload.think_s
+    if think <= 0:
+        return 1.0 if lived > 0 else 0.0
+    if lived == inf:
+        return 1.0
+    if not workload.steady_think:
+        return 1 - exp(-lived / think)
+    return min(1.0, max(0.0, (lived - think / 2) / think))
 
 
 def _characteristic_time(
@@ -264,11 +292,7 @@ def _characteristic_time(
 
 def _hit_rate(workload: Workload, rate: float, lived: float, held: float) -> float:
     present = sum(p * (1 - exp(-rate * p * (lived + held))) for p in workload.popularity)
-    returned = 1.0
-    if workload.think_s > 0:
-        returned = 1 - exp(-lived / workload.think_s) if lived < inf else 1.0
-    elif lived <= 0:
-        returned = 0.0
+    returned = _returned(workload, lived)
     hits = workload.shared * present
     if workload.history:
         # A history hits only where the shared prefix before it does.

@@ -1,5 +1,7 @@
 """The characteristic-time model against the figures of docs/ceiling.md."""
 
+from dataclasses import replace
+
 import pytest
 
 from forensics.capacity.reuse_model import (
@@ -8,7 +10,6 @@ from forensics.capacity.reuse_model import (
     cliff,
     load_point,
     plateau,
-    with_pool_share,
     zipf,
 )
 
@@ -52,7 +53,7 @@ def test_fast_chat_breaks_at_the_same_number_of_clients_but_a_larger_batch() -> 
     [(1, 613), (64, 472), (400, 252)],
 )
 def test_shared_prompts_have_no_cliff_before_exhaustion(prefixes, batch) -> None:
-    found = cliff(POOL, with_pool_share(ONE_PROMPT, prefixes, 0.6), A100_8B)
+    found = cliff(POOL, replace(ONE_PROMPT, popularity=zipf(prefixes, 0.6)), A100_8B)
     assert found.exhaustion
     assert found.point.batch == pytest.approx(batch, rel=0.02)
 
