@@ -97,7 +97,7 @@ def _epoch(facts: pl.DataFrame, begin: float, end: float, options: Options) -> E
     config = under(stated, "config.")
     memory = under(stated, "memory.")
     version_said = stated.get("vllm.version")
-    version_text = options.vllm_version or (version_said.value if version_said else None)
+    version_text = version_said.value if version_said else options.vllm_version
     version = Version.parse(version_text) if version_text else None
     tp = whole(first(flags, config, "tensor_parallel_size")) or 1
     pp = whole(first(flags, config, "pipeline_parallel_size")) or 1
@@ -125,6 +125,8 @@ def _epoch(facts: pl.DataFrame, begin: float, end: float, options: Options) -> E
             gpu.memory_bytes / GIB if gpu.memory_bytes else None,
             device or "cuda",
             world_size=tp * pp,
+            performance_mode=text(flags.get("performance_mode")),
+            max_num_batched_tokens=whole(flags.get("max_num_batched_tokens")),
         )
     return Epoch(
         start=begin if np.isfinite(begin) else None,
