@@ -16,6 +16,7 @@ from parsers.vllm_log.bulk import code_of
 from parsers.vllm_log.frames import PLACE, Stretch, place_columns
 from parsers.vllm_log.intervals import counted_events, new_stamps
 from parsers.vllm_log.records import MAX_DAMAGES, Mark, Place, Record
+from parsers.vllm_log.splice import changed_leading, changed_rows, interleaved
 
 REQUEST_ROWS_BYTES = 32 << 20  # request lines of larger logs are counted per interval, not kept
 ERROR_CHARS = 2000
@@ -43,17 +44,18 @@ def assemble(stretches: Sequence[Stretch], source: int, size: int, name: str) ->
         facts.append(_carried(one.facts, held))
         marks += [mark._replace(place=_place(mark.place, held)) for mark in one.marks]
         held.update(one.last)
-    ends = new_stamps(pl.concat(one.ends for one in stretches))
-    rows = pl.concat(events)
-    counted = pl.concat(tallies)
     if size > REQUEST_ROWS_BYTES:
         is_step = pl.col("kind").is_in(list(_STEPS))
-        counted = pl.concat([counted, _steps(rows.filter(is_step))])
-        rows = rows.filter(~is_step)
+        tallies += [_steps(rows.filter(is_step)) for rows in events]
+        events = [
+            rows.filter(~is_step) if rows.select(is_step.any()).item() else rows for rows in events
+        ]
     tracebacks = _tracebacks(marks)
-    rows = _explained(rows, tracebacks)
-    few = pl.concat([tracebacks, counted_events(counted, ends)])
-    rows = rows.merge_sorted(few.sort("offset", maintain_order=True), key="offset")
+    counted = counted_events(
+        pl.concat(tallies), new_stamps(pl.concat(one.ends for one in stretches))
+    )
+    few = pl.concat([tracebacks, counted]).sort("offset", maintain_order=True)
+    rows = interleaved(_explained(pl.concat(events), tracebacks), few)
     number = pl.lit(source, pl.UInt32()).alias("source")
     return Parsed(
         coverage=_coverage(stretches, source, size, name),
@@ -79,13 +81,17 @@ def _carried(frame: pl.DataFrame, held: _Held) -> pl.DataFrame:
     """Give rows without stamp the one that held for their instance before this stretch."""
     if not held or not frame["stamp"].null_count():
         return frame
-    for instance, (clock, stamp) in held.items():
-        here = pl.col("stamp").is_null() & pl.col("instance").eq_missing(pl.lit(instance))
-        frame = frame.with_columns(
-            clock=pl.when(here).then(pl.lit(clock)).otherwise("clock"),
-            stamp=pl.when(here).then(pl.lit(stamp)).otherwise("stamp"),
-        )
-    return frame
+
+    def filled(rows: pl.DataFrame) -> pl.DataFrame:
+        for instance, (clock, stamp) in held.items():
+            here = pl.col("stamp").is_null() & pl.col("instance").eq_missing(pl.lit(instance))
+            rows = rows.with_columns(
+                clock=pl.when(here).then(pl.lit(clock)).otherwise("clock"),
+                stamp=pl.when(here).then(pl.lit(stamp)).otherwise("stamp"),
+            )
+        return rows
+
+    return changed_leading(frame, pl.col("stamp").is_null(), filled)
 
 
 def _place(place: Place, held: _Held) -> Place:
@@ -116,25 +122,22 @@ def _tracebacks(marks: Iterable[Mark]) -> pl.DataFrame:
 
 def _explained(rows: pl.DataFrame, tracebacks: pl.DataFrame) -> pl.DataFrame:
     """Give each death of an engine the last line of the nearest traceback of its process."""
-    dead = pl.col("kind") == "engine_death"
-    deaths = rows.filter(dead)
-    if not deaths.height or not tracebacks.height:
+    if not tracebacks.height:
         return rows
+    columns = ("offset", "instance", "process", "fields")
     errors = [
         (offset, (instance, process), str(orjson.loads(fields)["error"]))
-        for offset, instance, process, fields in tracebacks.select(
-            "offset", "instance", "process", "fields"
-        ).iter_rows()
+        for offset, instance, process, fields in tracebacks.select(columns).iter_rows()
     ]
-    fields = [
-        _with_error(text, (instance, process), offset, errors)
-        for offset, instance, process, text in deaths.select(
-            "offset", "instance", "process", "fields"
-        ).iter_rows()
-    ]
-    return pl.concat(
-        [rows.filter(~dead), deaths.with_columns(fields=pl.Series(fields, dtype=pl.String))]
-    ).sort("offset", maintain_order=True)
+
+    def explained(deaths: pl.DataFrame) -> pl.DataFrame:
+        fields = [
+            _with_error(text, (instance, process), offset, errors)
+            for offset, instance, process, text in deaths.select(columns).iter_rows()
+        ]
+        return deaths.with_columns(fields=pl.Series(fields, dtype=pl.String))
+
+    return changed_rows(rows, pl.col("kind") == "engine_death", explained)
 
 
 def _with_error(

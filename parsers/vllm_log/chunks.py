@@ -55,6 +55,11 @@ class ChunkReader:
         """What was read so far."""
         return self.scanner.part
 
+    def next_part(self) -> Part:
+        """Return what was read so far and begin a new part."""
+        part, self.scanner.part = self.scanner.part, Part()
+        return part
+
     def fill(self, stream: Readable) -> bool:
         """Read some more of the stream and the lines that are whole now; False at its end."""
         view = memoryview(self._buffer)[self._filled : len(self._buffer) - PAD]

@@ -1,6 +1,8 @@
 """The log of a vLLM server, in whatever release and wrapper, as an input format."""
 
 from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import cast
 
 import polars as pl
@@ -9,8 +11,8 @@ from forensics.errors import InputError
 from parsers.interface import Parsed, Progress, ReadOptions, Source
 from parsers.vllm_log.assemble import REQUEST_ROWS_BYTES, assemble
 from parsers.vllm_log.chunks import ChunkReader, Readable
-from parsers.vllm_log.frames import Stretch, stretch
-from parsers.vllm_log.parallel import read_file, workers_for
+from parsers.vllm_log.frames import Stretch, spilled, stretch
+from parsers.vllm_log.parallel import SEGMENT_BYTES, read_file, workers_for
 from parsers.vllm_log.scanner import Scanner
 from parsers.vllm_log.whole_text import WHOLE_BYTES, broken_width, joined, newest_first, split
 
@@ -115,9 +117,17 @@ def _read(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
 def _streamed(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
     """Read a source from its start to its end."""
     total = source.size or 0
+    done: list[Stretch] = []
+    begun = 0
     reader = ChunkReader(count_requests=total > REQUEST_ROWS_BYTES)
-    with source.open() as stream:
+    with (
+        source.open() as stream,
+        TemporaryDirectory(prefix="forensics-", ignore_cleanup_errors=True) as folder,
+    ):
         while reader.fill(cast(Readable, stream)):
             progress(source.path, reader.size, total)
             reader.count_requests |= reader.size > REQUEST_ROWS_BYTES
-    return [stretch(reader.part)], reader.size
+            if reader.size - begun > SEGMENT_BYTES:
+                begun = reader.size
+                done.append(spilled(stretch(reader.next_part()), Path(folder), str(begun)))
+    return [*done, stretch(reader.part)], reader.size

@@ -5,6 +5,7 @@ import pickle
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import numpy as np
 import polars as pl
@@ -134,9 +135,10 @@ def _tallies(part: Part) -> pl.DataFrame:
     return pl.concat([single, counted])
 
 
-def packed(done: Stretch) -> bytes:
-    """Write a stretch as bytes for another process of this program."""
-    frames = [_ipc(frame) for frame in (done.events, done.facts, done.tallies, done.ends)]
+def packed(done: Stretch, path: Path) -> bytes:
+    """Write a stretch for another process of this program: events to a file, the rest as bytes."""
+    done.events.write_ipc(path, compression="uncompressed")
+    frames = [_ipc(frame) for frame in (done.facts, done.tallies, done.ends)]
     nothing = pl.DataFrame()
     bare = replace(done, events=nothing, facts=nothing, tallies=nothing, ends=nothing)
     return pickle.dumps((bare, frames), pickle.HIGHEST_PROTOCOL)
@@ -148,9 +150,27 @@ def _ipc(frame: pl.DataFrame) -> bytes:
     return buffer.getvalue()
 
 
-def unpacked(data: bytes) -> Stretch:
+def unpacked(data: bytes, path: Path) -> Stretch:
     """Read what `packed` wrote."""
     bare: Stretch
     bare, frames = pickle.loads(data)
-    events, facts, tallies, ends = (pl.read_ipc(frame) for frame in frames)
-    return replace(bare, events=events, facts=facts, tallies=tallies, ends=ends)
+    facts, tallies, ends = (pl.read_ipc(frame) for frame in frames)
+    return replace(bare, events=mapped(path), facts=facts, tallies=tallies, ends=ends)
+
+
+def spilled(done: Stretch, folder: Path, name: str) -> Stretch:
+    """Move the events of a stretch to a file in a folder, whence they are mapped into memory.
+
+    The file may be removed once it is mapped.
+    """
+    path = folder / f"{name}.arrow"
+    done.events.write_ipc(path, compression="uncompressed")
+    return replace(done, events=mapped(path))
+
+
+def mapped(path: Path) -> pl.DataFrame:
+    """Map a frame that lies in a file into memory without reading it."""
+    import pyarrow as pa
+
+    frame = pl.from_arrow(pa.ipc.open_file(pa.memory_map(str(path))).read_all())
+    return frame if isinstance(frame, pl.DataFrame) else frame.to_frame()

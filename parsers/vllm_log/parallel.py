@@ -17,10 +17,11 @@ import threading
 from collections.abc import Sequence
 from io import FileIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import BinaryIO, NamedTuple
 
 from parsers.vllm_log.chunks import ChunkReader
-from parsers.vllm_log.frames import Stretch, packed, stretch, unpacked
+from parsers.vllm_log.frames import Stretch, packed, spilled, stretch, unpacked
 
 SEGMENT_BYTES = 48 << 20
 SEARCH_BYTES = 8 << 20  # how far behind a cut a line end is looked for
@@ -102,9 +103,9 @@ def serve() -> None:
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     sys.stdout = sys.stderr
     for line in sys.stdin:
-        path, start, end, count_requests = json.loads(line)
+        path, start, end, count_requests, spill = json.loads(line)
         done = read_segment(path, Segment(start, end), count_requests=count_requests)
-        data = packed(done)
+        data = packed(done, Path(spill))
         answers.write(_LENGTH.pack(len(data)))
         answers.write(data)
         answers.flush()
@@ -113,10 +114,11 @@ def serve() -> None:
 class _Worker(threading.Thread):
     """Feeds one worker process until there is nothing left to do or it fails."""
 
-    def __init__(self, path: str, work: "_Work", *, count_requests: bool) -> None:
+    def __init__(self, path: str, work: "_Work", folder: Path, *, count_requests: bool) -> None:
         super().__init__(daemon=True)
         self._path = path
         self._work = work
+        self._folder = folder
         self._count_requests = count_requests
         self._process = subprocess.Popen(
             [sys.executable, "-c", _CHILD.format(module=__name__), json.dumps(sys.path)],
@@ -132,12 +134,13 @@ class _Worker(threading.Thread):
             return
         while (index := self._work.take(own=False)) is not None:
             segment = self._work.segments[index]
-            order = [self._path, segment.start, segment.end, self._count_requests]
+            spill = self._folder / f"{index}.arrow"
+            order = [self._path, *segment, self._count_requests, str(spill)]
             try:
                 requests.write(json.dumps(order).encode() + b"\n")
                 requests.flush()
                 (length,) = _LENGTH.unpack(answers.read(_LENGTH.size))
-                done = unpacked(answers.read(length))
+                done = unpacked(answers.read(length), spill)
             except (OSError, struct.error, pickle.UnpicklingError, EOFError):
                 # The worker died; this process reads the stretch, and the worker gets no more.
                 self._work.give_back(index)
@@ -201,19 +204,26 @@ def read_file(
     workers: int,
     segment_bytes: int = SEGMENT_BYTES,
 ) -> list[Stretch]:
-    """Read a plain file; return its stretches in order."""
+    """Read a plain file; return its stretches in order.
+
+    Events lie in a temporary folder meanwhile; it is removed when all are mapped into memory.
+    """
     parts = segments(path, size, segment_bytes)
     work = _Work(parts)
-    threads = [_Worker(path, work, count_requests=count_requests) for _ in range(workers)]
-    for thread in threads:
-        thread.start()
-    while True:
-        index = work.take(own=True)
-        if index is not None:
-            done = read_segment(path, parts[index], count_requests=count_requests)
-            work.finish(index, done)
-        elif not work.wait():
-            break
-    for thread in threads:
-        thread.join()
+    with TemporaryDirectory(prefix="forensics-", ignore_cleanup_errors=True) as name:
+        folder = Path(name)
+        threads = [
+            _Worker(path, work, folder, count_requests=count_requests) for _ in range(workers)
+        ]
+        for thread in threads:
+            thread.start()
+        while True:
+            index = work.take(own=True)
+            if index is not None:
+                done = read_segment(path, parts[index], count_requests=count_requests)
+                work.finish(index, spilled(done, folder, f"own-{index}"))
+            elif not work.wait():
+                break
+        for thread in threads:
+            thread.join()
     return [work.done[index] for index in range(len(parts))]
