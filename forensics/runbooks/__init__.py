@@ -1,0 +1,1 @@
+"""`forensics lint`: documents of operators in, findings out; no frames, no charts."""
