@@ -19,7 +19,13 @@ ANSWERED = 0.5
 """Least confidence of a verdict: a cause that is less likely than not is not named."""
 PART_OF_ANSWER = 0.2
 """Share of the whole fall from which a cause counts as part of the answer (JSON contract)."""
-_EXPLAINS_HITS = ("preemption-cliff", "cold-cache", "caching-disabled", "sub-block-prefix")
+_EXPLAINS_HITS = (
+    "preemption-cliff",
+    "cold-cache",
+    "caching-disabled",
+    "sub-block-prefix",
+    "long-context-hog",  # fills the pool, preempting or not, and leaves no block to others
+)
 _FATAL = frozenset({"engine-crash", "pool-too-small", "engine-stall"})
 _FATAL_WEIGHT = 0.9
 # Episodes of one cause at least half as large as its largest belong to the same incident (guess).

@@ -106,7 +106,7 @@ class OverloadShedding:
         return Opinion(
             rule_id=self.id,
             cause=self.name,
-            weight=0.9 if pressed else 0.7,
+            weight=0.95 if pressed else 0.7,  # refusals are counted, not inferred
             severity=Severity.CRITICAL if high else self.severity,
             summary=Message(
                 "SCH305.summary" if share is not None else "SCH305.count",
