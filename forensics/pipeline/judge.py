@@ -19,6 +19,9 @@ _ENOUGH_POINTS = 8
 # A pool this full in this many points may have preempted; two points are a passing peak (guess).
 _FULL = 0.95
 _FULL_POINTS = 3
+# A printed rate that fell by this much hides a fall of more: it is a mean over 1,000 requests. Guess,
+# above what the rate wanders in recordings without an incident.
+_PRINTED_FALL = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +155,14 @@ def _missing(timeline: EngineTimeline) -> tuple[str, ...]:
 
 
 def _fell(logged: pl.Series) -> bool:
-    """Tell whether the printed rate fell by 0.05 or more from its best after the first lines."""
+    """Tell whether the printed rate fell from its best after the first lines.
+
+    It spans 1,000 requests, so it shows a part of a fall only, and hardly wanders by itself.
+    """
     values = logged.to_list()[2:]
     best = 0.0
     for value in values:
         best = max(best, value)
-        if best - value >= 0.05:
+        if best - value >= _PRINTED_FALL:
             return True
     return False

@@ -54,6 +54,8 @@ class ColdCacheParams(Params):
             attribution).
         least_fall: points by which the printed rate must be lower; the noise limit of diagnosis.md.
         from_log: weight on stats lines alone, where nothing shows whether it came back (guess).
+        not_back: weight when the printed rate has not come back: something else may hold it down.
+        back: share of the loss that must have come back (diagnosis.md 3.2).
         slack_s: an event this much before the last good sample still counts, since logs and
             metrics are aligned to a stats interval only; seconds.
         beside: weight when the dip is certain and most of the fall has another reason (guess).
@@ -62,6 +64,8 @@ class ColdCacheParams(Params):
     least_share: float = 0.1
     least_fall: float = 0.05
     from_log: float = 0.7
+    not_back: float = 0.45
+    back: float = 0.5
     slack_s: float = 30.0
     beside: float = 0.6
 
@@ -177,12 +181,14 @@ class ColdCache:
             before, after = float(old[-1]), float(new["logged_hit_rate"][0])
             if before - after < self.params.least_fall:
                 continue
+            latest = grid.filter(pl.col("time") > mark.time)["logged_hit_rate"].tail(3)
+            back = before - float(latest[-1]) <= (1.0 - self.params.back) * (before - after)
             place = case.timeline.place("logged_hit_rate", float(new["time"][0]))
             last = float(grid.filter(pl.col("time") <= mark.time)["time"][-1])
             return Opinion(
                 rule_id=self.id,
                 cause=self.name,
-                weight=self.params.from_log,
+                weight=self.params.from_log if back else self.params.not_back,
                 severity=self.severity,
                 summary=Message(
                     "PC104.from_log",
