@@ -1,6 +1,6 @@
 """A small server that leaves behind what a real one does: its log and a Prometheus dump.
 
-A scenario says level by level what the server was doing; `write` turns it into ``server.log`` in the
+A scenario says level by level what the server was doing; `write` turns it into a log in the
 line shapes of vLLM 0.21 and a ``query_range`` answer with the metric names of that release. Every
 request is counted the way that release counts it: prompts by source, lookups at admission.
 """
@@ -299,7 +299,7 @@ class Server:
             **self.flags,
             **{key: value for key, value in changed.items() if key != "blocks"},
         }
-        speculative = args.get("speculative_config", None)
+        speculative = args.get("speculative_config")
         tokens = blocks * self.block_size
         banner = (
             f"[utils.py:299]  ▄▄ ▄█ █     █     █ ▀▄▀ █  version {self.version}"
@@ -339,11 +339,12 @@ def _rfc3339(at: float) -> str:
     return datetime.fromtimestamp(T0 + at, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f000Z")
 
 
-@pytest.fixture
-def server(tmp_path: Path):
-    """Make servers that write under the test's own folder."""
+@pytest.fixture(params=[5.0, 15.0], ids=["scraped-5s", "scraped-15s"])
+def server(tmp_path: Path, request: pytest.FixtureRequest):
+    """Make servers that write under the test's own folder, scraped densely and as usual."""
 
     def make(**settings: object) -> Server:
-        return Server(tmp_path / "incident", **settings)  # type: ignore[arg-type]
+        told = {"step": request.param, **settings}
+        return Server(tmp_path / "incident", **told)  # type: ignore[arg-type]
 
     return make
