@@ -48,7 +48,10 @@ def as_json(ceilings: Sequence[Ceiling], sweep: Sweep | None, wanted: Wanted | N
         return text
     tree = orjson.loads(text)
     if sweep is not None:
-        tree["sweep"] = listed([sweep])[0]
+        # As in the document of an analysis: the rows, and what was found in them beside.
+        tree["sweep"] = listed(sweep.rows)
+        summary = listed([sweep])[0]
+        tree["sweep_summary"] = {name: summary[name] for name in summary if name != "rows"}
     if wanted is not None:
         plan = ceiling_for(wanted)
         tree["what_if"] = {
