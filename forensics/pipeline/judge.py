@@ -19,7 +19,7 @@ _ENOUGH_POINTS = 8
 # A pool this full in this many points may have preempted; two points are a passing peak (guess).
 _FULL = 0.95
 _FULL_POINTS = 3
-# A printed rate that fell by this much hides a fall of more: it is a mean over 1,000 requests. Guess,
+# A printed rate that fell by this much hides a larger fall: it is a mean over 1,000 requests. Guess,
 # above what the rate wanders in recordings without an incident.
 _PRINTED_FALL = 0.02
 
