@@ -1,7 +1,7 @@
 """What a runbook check is, what it looks at, and what it remarks."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from forensics.ci_formats.interface import Severity
@@ -117,6 +117,8 @@ class Document:
         stated: the deployment it is for.
         scrape_interval_s: how often the server is scraped, in seconds.
         recorded: metric names that recording rules of this run make, and those the settings allow.
+        broken: what breaks a command over several lines: blanks behind a backslash, a flag that
+            begins a line of its own.
         unread: what could not be read.
     """
 
@@ -132,7 +134,8 @@ class Document:
     patterns: tuple[LogPattern, ...] = ()
     blocks: tuple[CeilingBlock, ...] = ()
     prose: tuple[ProseLine, ...] = ()
-    unread: tuple[Unread, ...] = field(default=())
+    broken: tuple[Mapped, ...] = ()
+    unread: tuple[Unread, ...] = ()
 
     def target_of(self, command: ServeCommand) -> Target:
         """Return the releases a command is for: its image's, else the document's."""

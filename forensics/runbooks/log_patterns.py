@@ -45,6 +45,7 @@ _WITH_VALUE = frozenset(
 )
 _READERS = frozenset({"cat", "tail", "head", "zcat", "less", "bzcat", "xzcat", "zstdcat"})
 _LOG_NAME = re.compile(r"(?:^|[/._-])logs?(?:$|[/._*-])|\.log|\.out$|nohup", re.IGNORECASE)
+_METRIC_WORD = re.compile(r"(?:^\^?|\|\s*)(vllm:[a-z_0-9]+)(?=\\?\||$|\{|\\b| )")
 _STREAM_SELECTOR = re.compile(r"\{[^{}]*=[^{}]*\}\s*(?=\|[=~]|!=|!~)")
 _FILTER = re.compile(
     r"(\|=|\|~|!=|!~)\s*(\"(?:\\.|[^\"\\])*\"|`[^`]*`)|\bor\s+(\"(?:\\.|[^\"\\])*\"|`[^`]*`)"
@@ -61,6 +62,28 @@ def grep_patterns(found: Sequence[Command]) -> Iterator[LogPattern]:
             yield from _grep(command, _GREPS[name])
         elif name == "awk" and reads_logs(command):
             yield from _awk(command)
+
+
+def scraped_names(found: Sequence[Command]) -> Iterator[Mapped]:
+    """Yield the metrics looked for in the answer of a `/metrics` endpoint: `curl … | grep NAME`."""
+    for command in found:
+        name = command.words[0].text.text.rsplit("/", 1)[-1] if command.words else ""
+        if name not in _GREPS or not _reads_metrics(command):
+            continue
+        for word in command.words[1:]:
+            if not word.open and not word.text.text.startswith("-"):
+                for match in _METRIC_WORD.finditer(word.text.text):
+                    yield word.text.cut(*match.span(1))
+                break
+
+
+def _reads_metrics(command: Command) -> bool:
+    feeder = command.fed_by
+    while feeder is not None:
+        if any(re.search(r"/metrics\b", word.text.text) for word in feeder.words):
+            return True
+        feeder = feeder.fed_by
+    return False
 
 
 def logql_patterns(source: Mapped) -> Iterator[LogPattern]:

@@ -14,6 +14,7 @@ from forensics.runbooks.shell import Command, Word, commands
 from forensics.runbooks.text import Mapped
 
 _MODULES = re.compile(r"vllm\.entrypoints\.(?:openai\.)?api_server$|vllm\.entrypoints\.cli\.main$")
+_SCRIPT = re.compile(r"(?:^|/)vllm/entrypoints/(?:openai/)?api_server\.py$")
 IMAGE = re.compile(
     r"(?:^|/)vllm[\w-]*(?:/vllm[\w-]*)?"
     r"(?::(?:v?(?P<version>\d+\.\d+(?:\.\d+)?)[\w.-]*|[\w.-]+))?(?:@\S+)?$"
@@ -111,6 +112,9 @@ def serve_commands(found: Sequence[Command]) -> Iterator[ServeCommand]:
                 and _MODULES.match(words[index + 1].text.text)
             ):
                 yield _from_words(words[index + 1].text, words[index + 2 :], None, engine)
+                break
+            if index and _SCRIPT.search(name):
+                yield _from_words(word.text, words[index + 1 :], None, engine)
                 break
             if index and words[0].text.text in _CONTAINER_TOOLS and "run" in _texts(words[:index]):
                 image = IMAGE.search(name)

@@ -15,6 +15,7 @@ _REDIRECT = re.compile(r"\d*(?:>>|>\||>&|<&|&>>|&>|<>|>|<)(?:\d+(?=\s|$)|-(?=\s|
 _PROMPT = re.compile(
     r"\s*(?:\([\w.-]+\) ?)?(?:\[?[\w.-]+@[\w.-]+[^$#\n]{0,60}[$#]|[$%❯]|PS [^>\n]*>)\s+(?=\S)"
 )
+_CONTINUATION = re.compile(r"\\([ \t]*)\r?\n")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
@@ -48,11 +49,31 @@ class Command:
     fed_by: "Command | None"
 
 
-def commands(source: Mapped) -> list[Command]:
-    """Return the simple commands of a shell text in source order, substitutions last."""
+@dataclass(frozen=True, slots=True)
+class Script:
+    """A shell text, taken apart.
+
+    Attributes:
+        commands: the simple commands in source order, those of substitutions last.
+        heredocs: the bodies of here documents.
+        broken: blanks behind a backslash at the end of a line, which undo the continuation.
+    """
+
+    commands: tuple[Command, ...]
+    heredocs: tuple[Mapped, ...]
+    broken: tuple[Mapped, ...]
+
+
+def script(source: Mapped) -> Script:
+    """Take a shell text apart."""
     reader = _Reader(source)
     reader.read()
-    return reader.found
+    return Script(tuple(reader.found), tuple(reader.bodies), tuple(reader.broken))
+
+
+def commands(source: Mapped) -> list[Command]:
+    """Return the simple commands of a shell text in source order, substitutions last."""
+    return list(script(source).commands)
 
 
 def unprompted(source: Mapped) -> list[Mapped]:
@@ -92,6 +113,8 @@ class _Reader:
         self.previous: Command | None = None
         self.piped = False
         self.heredocs: list[str] = []
+        self.bodies: list[Mapped] = []
+        self.broken: list[Mapped] = []
 
     def read(self) -> None:
         text = self.text
@@ -103,8 +126,10 @@ class _Reader:
                 self.skip_heredocs()
             elif char in " \t\r":
                 self.at += 1
-            elif char == "\\" and re.match(r"\\[ \t\r]*\n", text[self.at :]):
-                self.at = text.index("\n", self.at) + 1
+            elif char == "\\" and (match := _CONTINUATION.match(text, self.at)):
+                if match[1]:
+                    self.broken.append(self.source.cut(*match.span(1)))
+                self.at = match.end()
             elif char == "#":
                 end = text.find("\n", self.at)
                 self.at = len(text) if end < 0 else end
@@ -143,6 +168,8 @@ class _Reader:
     def skip_heredocs(self) -> None:
         for mark in self.heredocs:
             end = re.compile(rf"^[ \t]*{mark}[ \t\r]*$", re.MULTILINE).search(self.text, self.at)
+            start, stop = self.at, len(self.text) if end is None else end.start()
+            self.bodies.append(self.source.cut(start, stop))
             self.at = len(self.text) if end is None else end.end()
         self.heredocs = []
 

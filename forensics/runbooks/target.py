@@ -56,6 +56,8 @@ def target(stated: str | None, engine: Generation | None = None) -> Target:
     if stated is None:
         return Target((newest_release(),), None, engine)
     span = parse_span(stated)
+    if span.first == span.last and span.first <= newest_release():
+        return Target((span.first,), stated, engine)
     first, last = min(span.first, newest_release()), min(span.last, newest_release())
     releases = [release for release in known_releases() if first <= release <= last]
     if not releases or (releases[0] != first and span.first.numbers[2] != _ENDLESS):

@@ -194,4 +194,6 @@ def test_starts_fast_and_light(folder: Path) -> None:
             - before.children_system,
         )
     assert b"heavy: []" in done.stdout, done.stdout + done.stderr
+    if os.getloadavg()[0] > 2 * (os.cpu_count() or 1):
+        pytest.skip("the machine is too busy to measure a start-up on")
     assert spent < 0.3

@@ -62,11 +62,16 @@ def look(document: Document) -> Iterator[Remark]:
             continue
         if name in _ROUTER or any(fnmatchcase(name, known) for known in document.recorded):
             continue
-        if mention.query.role == "mention" and ("_" not in name or name.endswith("_")):
+        if mention.query.role == "mention" and ("_" not in name or _begins_names(name)):
             continue  # an image tag such as vllm:latest, or the beginning of several names
         near = _nearest(name)
         hint = f" Did you mean {near}?" if near else ""
         yield mention.remark(f"No vLLM release exposes a metric {name}.{hint}")
+
+
+@cache
+def _begins_names(name: str) -> bool:
+    return any(known.startswith(name) for known in families())
 
 
 @cache

@@ -39,7 +39,7 @@ _GUESSED = frozenset({"", "text", "txt", "plain", "plaintext", "none"})
 _CODE = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
 _COMMAND = re.compile(
     r"(?:[$#>]\s+)?(?:[A-Z_]+=\S*\s+)*(?:sudo\s+|nohup\s+|exec\s+|uv run\s+)*"
-    r"(?:vllm\s+serve|python3?\s+-m\s+vllm|(?:docker|podman|nerdctl)\s+(?:run|logs|compose)"
+    r"(?:vllm\s+serve|python3?\s+(?:-m\s+vllm\S*|\S*vllm/\S+)|(?:docker|podman|nerdctl)\s+(?:run|logs|compose)"
     r"|kubectl\s+(?:-\S+\s+\S+\s+)*logs|z?e?f?grep|rg|journalctl|curl|promtool|logcli|stern"
     r"|tail|cat|zcat|awk)\s"
 )
@@ -92,8 +92,20 @@ def add_markdown(lines: Lines, first_line: int, parts: Parts) -> None:
                 headings.append((heading, token.content.lower()))
                 heading = None
             topic = "\n".join([*(text for _, text in headings), token.content.lower()])
-            for number in range(max(low, last_line), high):
-                _add_line(lines.line(number), topic, parts)
+            number = max(low, last_line)
+            while number < high:
+                line = lines.line(number)
+                parts.prose.append(ProseLine(line, topic))
+                begins = _command_start(line.text)
+                if begins is None:
+                    _add_line(line, parts)
+                else:  # a pasted command goes on behind a backslash
+                    pieces = [line.cut(begins, len(line.text))]
+                    while pieces[-1].text.rstrip().endswith("\\") and number + 1 < high:
+                        number += 1
+                        pieces.append(lines.line(number))
+                    parts.add_shell(joined(pieces))
+                number += 1
             last_line = max(last_line, high)
 
 
@@ -192,15 +204,16 @@ def _paragraphs(code: Mapped) -> Iterator[Mapped]:
         at += len(line) + 1
 
 
-def _add_line(line: Mapped, topic: str, parts: Parts) -> None:
-    """Take one line of running text: inline code, pasted commands, names of metrics."""
-    parts.prose.append(ProseLine(line, topic))
-    text = line.text
+def _command_start(text: str) -> int | None:
+    """Where a command begins in a line of running text; None when the line is none."""
     lead = _LEAD.match(text)
     start = 0 if lead is None else lead.end()
-    if _COMMAND.match(text, start):
-        parts.add_shell(line.cut(start, len(text)))
-        return
+    return start if _COMMAND.match(text, start) else None
+
+
+def _add_line(line: Mapped, parts: Parts) -> None:
+    """Take one line of running text: inline code, names of metrics."""
+    text = line.text
     covered: list[tuple[int, int]] = []
     for match in _CODE.finditer(text):
         covered.append(match.span())

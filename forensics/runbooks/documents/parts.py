@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import unquote
 
+from forensics.catalog.flags_catalog import flag
 from forensics.runbooks.interface import (
     CeilingBlock,
     LogPattern,
@@ -13,12 +14,17 @@ from forensics.runbooks.interface import (
     QueryRole,
     Unread,
 )
-from forensics.runbooks.log_patterns import grep_patterns, is_logql, logql_patterns
+from forensics.runbooks.log_patterns import (
+    grep_patterns,
+    is_logql,
+    logql_patterns,
+    scraped_names,
+)
 from forensics.runbooks.promql import errors
 from forensics.runbooks.promql.placeholders import Filled, fill
 from forensics.runbooks.promql.tree import Node, PlacesLostError, Selector, parse
 from forensics.runbooks.serve import ServeCommand, serve_commands
-from forensics.runbooks.shell import Command, commands, unprompted
+from forensics.runbooks.shell import Command, script, unprompted
 from forensics.runbooks.text import Mapped
 
 METRIC = re.compile(r"\bvllm[:_][a-zA-Z_][\w:]*")
@@ -37,6 +43,8 @@ class Parts:
     blocks: list[CeilingBlock] = field(default_factory=list)
     prose: list[ProseLine] = field(default_factory=list)
     unread: list[Unread] = field(default_factory=list)
+    heredocs: list[Mapped] = field(default_factory=list)
+    broken: list[Mapped] = field(default_factory=list)
     scrape_interval_s: float | None = None
     gpu: str | None = None
 
@@ -51,11 +59,18 @@ class Parts:
     def add_shell(self, source: Mapped) -> None:
         """Take a script or a terminal transcript."""
         for piece in unprompted(source):
-            found = commands(piece)
-            self.commands.extend(serve_commands(found))
-            self.patterns.extend(grep_patterns(found))
-            for command in found:
+            taken = script(piece)
+            self.commands.extend(serve_commands(taken.commands))
+            self.patterns.extend(grep_patterns(taken.commands))
+            self.heredocs.extend(taken.heredocs)
+            self.broken.extend(taken.broken)
+            for name in scraped_names(taken.commands):
+                self.add_query(name, "text")
+            for command in taken.commands:
                 self._add_queries_of(command)
+                first = command.words[0].text if command.words else None
+                if first is not None and first.text.startswith("--") and flag(first.text):
+                    self.broken.append(first)
 
     def _add_queries_of(self, command: Command) -> None:
         words = [word.text for word in command.words]

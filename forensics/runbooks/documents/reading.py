@@ -36,6 +36,7 @@ _RELEVANT = re.compile(
     re.IGNORECASE,
 )
 """What a document speaks of when there can be anything to find in it; the rest is skipped fast."""
+_MANIFEST = re.compile(r"^(?:apiVersion|kind|groups|services):", re.MULTILINE)
 _FRONT_MATTER = re.compile(
     r"\ufeff?---[ \t]*\r?\n(.*?\n)(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.DOTALL
 )
@@ -82,6 +83,9 @@ def read(
         structured.add_yaml(whole, parts)
     else:
         structured.add_json(whole, parts)
+    for body in parts.heredocs:  # manifests that a script applies
+        if _MANIFEST.search(body.text):
+            structured.add_yaml(body, parts)
     if kind == "markdown":
         parts.blocks.extend(blocks(lines))
     written = [block.body.span for block in parts.blocks if block.body is not None]
@@ -115,6 +119,7 @@ def _document(
         patterns=tuple(parts.patterns),
         blocks=tuple(parts.blocks),
         prose=tuple(parts.prose),
+        broken=tuple(parts.broken),
         unread=tuple(parts.unread),
     )
 
