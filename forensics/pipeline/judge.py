@@ -11,10 +11,12 @@ from forensics.attribution import Contents, as_counted, attribute, figures
 from forensics.episodes import Episode, Span, event_dips, hit_rate_episodes
 from forensics.timeline import EngineTimeline
 from forensics.verdict import Judged
-from rules import RULES, Case, missing_for
+from rules import RULES, Case, Opinion, missing_for
 
 # A fall that only the raw counters show must not lie within a fall that the requests had.
 _SAME_FALL_S = 60.0
+# A rule that took most of a fall has said what it has to say of that time.
+_MOST = 0.5
 _ENOUGH_POINTS = 8
 # A pool this full in this many points may have preempted; two points are a passing peak (guess).
 _FULL = 0.95
@@ -60,13 +62,18 @@ def judge_engine(
         if missing:
             not_evaluated.append((rule.id, missing))
             continue
+        of_rule: list[Judged] = []
         for case in cases:
             about = "window" if case.episode is None else "episode"
             if rule.scope not in (about, "both"):
                 continue
             opinion = rule.evaluate(case)
-            if opinion is not None and opinion.weight > 0:
-                judged.append(Judged(case, opinion))
+            if opinion is None or opinion.weight <= 0:
+                continue
+            if case.episode is None and any(_same(opinion, known) for known in of_rule):
+                continue  # the falls, which come first, said it already and with more detail
+            of_rule.append(Judged(case, opinion))
+        judged += of_rule
     return JudgedEngine(timeline, cases, tuple(judged), tuple(not_evaluated), _missing(timeline))
 
 
@@ -124,6 +131,15 @@ def window_of(timeline: EngineTimeline) -> tuple[float, float]:
             times += [float(frame["time"][0]), float(frame["time"][-1])]
     times += [mark.time for mark in timeline.marks]
     return (min(times), max(times)) if times else (0.0, 0.0)
+
+
+def _same(opinion: Opinion, known: Judged) -> bool:
+    """Tell whether an opinion about the window repeats what the rule said of a fall in it."""
+    episode = known.case.episode
+    if episode is None or opinion.onset is None or not known.opinion.share:
+        return False
+    early, late = episode.onset[0] - _SAME_FALL_S, episode.end + _SAME_FALL_S
+    return known.opinion.share >= _MOST and early <= opinion.onset[1] <= late
 
 
 def _overlap(extra: Episode, known: Episode) -> bool:
