@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import BinaryIO, cast
 
 GUARD_BYTES = 1 << 30  # below this much output no ratio is suspicious enough to stop
-PACKED_BYTES = 256 << 10
+PACKED_BYTES = 1 << 20
 MAX_RATIO = 500  # server logs pack 10 to 60 times; gzip cannot exceed 1,032
 
 MAGICS: tuple[tuple[bytes, str], ...] = (
@@ -65,7 +65,7 @@ class CutStream(io.RawIOBase):
             if self._read(1):
                 self.cut = f"unpacks to more than {self._limit} bytes; only that much was read"
             return 0
-        data = self._read(min(len(buffer), self._left, 1 << 20))
+        data = self._read(min(len(buffer), self._left))
         self._left -= len(data)
         buffer[: len(data)] = data
         done = self._limit - self._left

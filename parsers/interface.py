@@ -26,7 +26,7 @@ class ReadOptions:
     Attributes:
         strict: raise InputError on the first damage instead of counting it.
         known_series_only: keep only series that the product uses (saves memory on huge dumps).
-        max_decompressed_bytes: a compressed source that unpacks to more is cut there and said to be.
+        max_decompressed_bytes: a compressed source that unpacks to more is cut there, and said.
         since / until: keep samples within these UTC seconds; None for no bound.
     """
 
@@ -64,7 +64,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """The rows of one source. `series` keys are local (from 0); `parsers.read` makes them unique."""
+    """The rows of one source; its `series` keys are local, `parsers.read` makes them unique."""
 
     coverage: FileCoverage
     series: pl.DataFrame = field(default_factory=empty_series)
@@ -75,7 +75,7 @@ class Parsed:
 
 
 class Format(Protocol):
-    """One kind of input. Formats are asked in the order of `parsers.FORMATS`; the first taker reads."""
+    """One kind of input; formats are asked in the order of `parsers.FORMATS`, the first reads."""
 
     name: str
 

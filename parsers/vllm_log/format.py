@@ -1,14 +1,16 @@
 """The log of a vLLM server, in whatever release and wrapper, as an input format."""
 
+from contextlib import ExitStack, closing
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import cast
+from typing import BinaryIO, cast
 
 import polars as pl
 
 from forensics.errors import InputError
 from parsers.interface import Parsed, Progress, ReadOptions, Source
+from parsers.read_ahead import ReadAhead
 from parsers.vllm_log.assemble import REQUEST_ROWS_BYTES, assemble
 from parsers.vllm_log.chunks import ChunkReader, Readable
 from parsers.vllm_log.frames import Stretch, spilled, stretch
@@ -110,7 +112,12 @@ def _read(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
     if source.local_path is None or not workers:
         return _streamed(source, progress)
     count_requests = size > REQUEST_ROWS_BYTES
-    done = read_file(source.local_path, size, count_requests=count_requests, workers=workers)
+    path = source.local_path
+
+    def report(done: int) -> None:
+        progress(source.path, done, size)
+
+    done = read_file(path, size, report, count_requests=count_requests, workers=workers)
     return done, size
 
 
@@ -119,15 +126,21 @@ def _streamed(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
     total = source.size or 0
     done: list[Stretch] = []
     begun = 0
+    folder: str | None = None
     reader = ChunkReader(count_requests=total > REQUEST_ROWS_BYTES)
-    with (
-        source.open() as stream,
-        TemporaryDirectory(prefix="forensics-", ignore_cleanup_errors=True) as folder,
-    ):
-        while reader.fill(cast(Readable, stream)):
+    with ExitStack() as open_now:
+        stream: Readable = cast(Readable, open_now.enter_context(source.open()))
+        if source.local_path is None:
+            # Unpacking takes as long as reading the lines; plain files are there at once.
+            stream = open_now.enter_context(closing(ReadAhead(cast(BinaryIO, stream))))
+        while reader.fill(stream):
             progress(source.path, reader.size, total)
             reader.count_requests |= reader.size > REQUEST_ROWS_BYTES
             if reader.size - begun > SEGMENT_BYTES:
                 begun = reader.size
+                if folder is None:
+                    folder = open_now.enter_context(
+                        TemporaryDirectory(prefix="forensics-", ignore_cleanup_errors=True)
+                    )
                 done.append(spilled(stretch(reader.next_part()), Path(folder), str(begun)))
     return [*done, stretch(reader.part)], reader.size

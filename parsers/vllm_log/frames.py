@@ -1,6 +1,7 @@
 """The rows of one stretch of a log, in frames: small to send from one process to another."""
 
 import io
+import logging
 import pickle
 from collections import Counter
 from collections.abc import Sequence
@@ -14,6 +15,8 @@ from forensics.evidence import CLOCKS, EVENTS, FACTS
 from parsers.vllm_log.bulk import code_of
 from parsers.vllm_log.intervals import TALLIES, counted_events, interval_ends, settled
 from parsers.vllm_log.records import Counted, Mark, Part, Place
+
+_LOG = logging.getLogger(__name__)
 
 PLACE = ("offset", "clock", "stamp", "outer", "instance", "engine", "process")
 
@@ -161,11 +164,16 @@ def unpacked(data: bytes, path: Path) -> Stretch:
 def spilled(done: Stretch, folder: Path, name: str) -> Stretch:
     """Move the events of a stretch to a file in a folder, whence they are mapped into memory.
 
-    The file may be removed once it is mapped.
+    The file may be removed once it is mapped. Where it cannot be written (no temporary space), the
+    events stay in memory.
     """
     path = folder / f"{name}.arrow"
-    done.events.write_ipc(path, compression="uncompressed")
-    return replace(done, events=mapped(path))
+    try:
+        done.events.write_ipc(path, compression="uncompressed")
+        return replace(done, events=mapped(path))
+    except OSError as error:
+        _LOG.warning("%s: %s; rows are kept in memory", folder, error.strerror or error)
+        return done
 
 
 def mapped(path: Path) -> pl.DataFrame:

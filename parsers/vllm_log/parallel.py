@@ -14,7 +14,7 @@ import struct
 import subprocess
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from io import FileIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -178,6 +178,11 @@ class _Work:
             self.done[index] = done
             self._changed.notify_all()
 
+    def bytes_done(self) -> int:
+        """Return the size of what is read."""
+        with self._changed:
+            return sum(self.segments[at].end - self.segments[at].start for at in self.done)
+
     def wait(self) -> bool:
         """Wait until all are done (False) or one was given back (True)."""
         with self._changed:
@@ -199,6 +204,7 @@ def workers_for(size: int) -> int:
 def read_file(
     path: str,
     size: int,
+    progress: Callable[[int], None] | None = None,
     *,
     count_requests: bool,
     workers: int,
@@ -224,6 +230,8 @@ def read_file(
                 work.finish(index, spilled(done, folder, f"own-{index}"))
             elif not work.wait():
                 break
+            if progress is not None:
+                progress(work.bytes_done())
         for thread in threads:
             thread.join()
     return [work.done[index] for index in range(len(parts))]

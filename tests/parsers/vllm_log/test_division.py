@@ -116,3 +116,62 @@ def test_segments_never_cut_a_line_that_a_runtime_cut(tmp_path):
         before = path.read_bytes()[: piece.start].splitlines()[-1]
         assert b"stdout F" in before
     assert segments(str(path), 10, wanted=1000) == [Segment(0, 10)]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_stream_that_is_spilled_in_parts_gives_the_same_rows(tmp_path, monkeypatch, packed):
+    import gzip
+
+    import parsers
+    from parsers.vllm_log import format as log_format
+
+    content = support.recorded("restart-v032") + support.recorded("engine-dead-v085-v0")
+    path = tmp_path / ("server.log.gz" if packed else "server.log")
+    path.write_bytes(gzip.compress(content) if packed else content)
+    plain = parsers.read([str(path)])
+    monkeypatch.setattr(log_format, "SEGMENT_BYTES", 20_000)
+    monkeypatch.setattr("parsers.vllm_log.chunks.CHUNK_BYTES", 5_000)
+    spilled = parsers.read([str(path)])
+    assert spilled.events.rows() == plain.events.rows()
+    assert spilled.facts.rows() == plain.facts.rows()
+    assert spilled.coverage == plain.coverage
+
+
+def test_rows_spliced_into_a_frame_stand_where_sorting_would_put_them():
+    import polars as pl
+
+    from parsers.vllm_log.splice import changed_leading, changed_rows, interleaved
+
+    main = pl.DataFrame({"offset": [1, 4, 4, 9], "name": ["a", "b", "c", "d"]})
+    few = pl.DataFrame({"offset": [0, 4, 5, 5, 12], "name": ["u", "v", "w", "x", "y"]})
+    assert interleaved(main, few)["name"].to_list() == list("uabcvwxdy")
+    assert interleaved(main, few[:0]).equals(main)
+    assert interleaved(main[:0], few).equals(few)
+    upper = pl.col("name").str.to_uppercase()
+    found = changed_rows(main, pl.col("offset") == 4, lambda rows: rows.with_columns(upper))
+    assert found["name"].to_list() == ["a", "B", "C", "d"]
+    found = changed_leading(main, pl.col("name") == "b", lambda rows: rows.with_columns(upper))
+    assert found["name"].to_list() == ["A", "B", "c", "d"]
+
+
+@settings(max_examples=15, deadline=None)
+@given(data=st.data())
+def test_pods_of_one_file_keep_their_own_stamps_wherever_it_is_cut(data):
+    lines = []
+    for number in range(60):
+        pod = f"[pod/vllm-{number % 3}/server] "
+        if number % 5 == 0:
+            lines.append(
+                f"{pod}INFO 01-15 1{number % 3}:00:{number:02} metrics.py:367] Prefix cache hit "
+                f"rate: GPU: {number}.00%, CPU: 0.00%"
+            )
+        lines.append(f'{pod}INFO:     1.2.3.4:5 - "GET /health HTTP/1.1" 200 OK')
+        lines.append(f"{pod}ValueError: number {number}")
+    content = ("\n".join(lines) + "\n").encode()
+    ends = line_ends(content)[:-1]
+    cuts = sorted(set(data.draw(st.lists(st.sampled_from(ends), max_size=8))))
+    assert rows(parts(content, cuts)) == rows(whole(content))
+    events, *_ = rows(whole(content))
+    assert {row[5] for row in events} == {"vllm-0", "vllm-1", "vllm-2"}
+    for row in events:
+        assert row[3] // 3600 % 24 == 10 + int(row[5][-1])
