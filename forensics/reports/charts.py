@@ -91,9 +91,10 @@ def timeline(
         )
         x = alt.X("t:T", scale=scale, axis=axis)
         charts.append(_panel(tracks, panel, x, lines, lang, interactive=interactive))
+    whole = alt.vconcat(*charts, spacing=6).resolve_scale(color="independent", x="shared")
     if interactive:
-        charts.append(_overview(tracks, panels[0][0], domain, brush))
-    whole = alt.vconcat(*charts, spacing=6).resolve_scale(color="independent")
+        overview = _overview(tracks, panels[0][0], domain, brush)
+        whole = alt.vconcat(whole, overview).resolve_scale(color="independent", x="independent")
     return _finished(whole)
 
 

@@ -159,7 +159,7 @@ def coverage(analysis: Analysis, page: Page) -> list[str]:
         lines += page.wrapped(f"{page.say('label.folder')} {plain(page.folder)}")
     shown = files if page.verbose else files[:_FILES]
     for view in shown:
-        lines += page.wrapped(_understood(view, page), f"  {plain(view.path)}: ", "    ")
+        lines += page.wrapped(f"{plain(view.path)}: {_understood(view, page)}", "  ", "    ")
         lines += _not_understood(view, page)
     if len(shown) < len(files):
         lines.append(f"  … +{len(files) - len(shown)} (--verbose)")
@@ -202,7 +202,7 @@ def clocks(analysis: Analysis, page: Page) -> list[str]:
         zone = "" if item.time_zone is None else f"{plain(item.time_zone)}, "
         quality = named("quality", item.quality, page.lang)
         lines += page.wrapped(
-            f"{zone}{quality}: {plain(item.how)}", f"  {plain(item.source)}: ", "    "
+            f"{plain(item.source)}: {zone}{quality}: {plain(item.how)}", "  ", "    "
         )
     return [page.title("clocks"), *lines] if lines else []
 

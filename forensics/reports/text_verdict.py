@@ -150,8 +150,9 @@ def _exhibit(exhibit: Evidenced, page: Page) -> list[str]:
         row = f"  {label} {pad(before, FIGURE, right=True)} → {pad(after, FIGURE)}"
         lines = [row.rstrip()]
     read = place(exhibit.source)
-    if read and len(lines) == 1 and width(lines[0]) + 2 + width(read) <= page.width:
-        lines[0] = f"{pad(lines[0], LABEL + 2 * FIGURE + 6)}  {page.paint.dim(read)}"
+    beside = f"{pad(lines[0], LABEL + 2 * FIGURE + 6)}  "
+    if read and len(lines) == 1 and width(beside) + width(read) <= page.width:
+        lines[0] = beside + page.paint.dim(read)
     elif read:
         lines += [page.paint.dim(line) for line in page.wrapped(read, "      ")]
     if exhibit.source is not None and exhibit.source.text and page.verbose:
