@@ -17,6 +17,7 @@ Indices = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]
 Bytes = npt.NDArray[np.uint8]
 
+_NOWHERE = np.full(2, -1)  # where the separators before the first ones would be
 _NEWLINE, _RETURN, _SPACE, _BRACE, _HASH = (ord(char) for char in "\n\r }#")
 _WORD_BYTES = 8
 _SEVEN_BYTES = np.uint64((1 << 56) - 1)
@@ -56,15 +57,23 @@ class SampleLines:
 def cut(block: bytes) -> SampleLines:
     """Cut a block of whole lines (text that ends with a line end) that is not empty."""
     text = np.frombuffer(block, np.uint8)
-    newlines = np.flatnonzero(text == _NEWLINE)
+    # One look finds line ends and spaces; the rest of the white space is sorted out when there.
+    marks = np.flatnonzero(text <= _SPACE)
+    kinds = text[marks]
+    separating = (kinds == _NEWLINE) | (kinds == _SPACE)
+    if not separating.all():
+        marks, kinds = marks[separating], kinds[separating]
+    at = np.flatnonzero(kinds == _NEWLINE)
+    newlines = marks[at]
     starts = np.concatenate([np.zeros(1, np.int64), newlines[:-1] + 1])
     ends = newlines - ((newlines > starts) & (text[newlines - 1] == _RETURN))
-    first = text[starts]
-    comment = first == _HASH
+    comment = text[starts] == _HASH
     silent = ends == starts
     silent[comment] |= _is_description(block, starts[comment])
     lines = np.flatnonzero(~silent & ~comment)
-    bounds, plain = _bounds(block, text, starts[lines], ends[lines])
+    marks = np.concatenate([_NOWHERE, marks])
+    before, last = marks[at[lines]], marks[at[lines] + 1]
+    bounds, plain = _bounds(block, starts[lines], ends[lines], before, last)
     if not plain.all():
         lines, bounds = lines[plain], bounds[plain]
     names, name, value, stamp = _columns(block, bounds)
@@ -87,22 +96,27 @@ def cut(block: bytes) -> SampleLines:
 
 def _is_description(block: bytes, starts: Indices) -> Mask:
     """Tell which lines start like ``# HELP``, ``# TYPE`` or ``# UNIT``."""
-    padded = block + bytes(_WORD_BYTES)
+    if len(block) < _WORD_BYTES:
+        return np.zeros(len(starts), np.bool_)
     # A view of eight bytes from every place on, so that one look compares a whole word.
-    words = np.ndarray(len(block), "<u8", padded, strides=(1,))[starts] & _SEVEN_BYTES
-    return np.isin(words, _DESCRIPTIONS)
+    words = np.ndarray(len(block) - _WORD_BYTES + 1, "<u8", block, strides=(1,))
+    whole = starts < len(words)
+    found = words[np.where(whole, starts, 0)] & _SEVEN_BYTES
+    help_, type_, unit = _DESCRIPTIONS
+    described: Mask = (found == help_) | (found == type_) | (found == unit)
+    return whole & described
 
 
-def _bounds(block: bytes, text: Bytes, starts: Indices, ends: Indices) -> tuple[Indices, Mask]:
-    """Find the parts of sample lines by their last one or two spaces.
+def _bounds(
+    block: bytes, starts: Indices, ends: Indices, before: Indices, last: Indices
+) -> tuple[Indices, Mask]:
+    """Find the parts of sample lines by their last two separators.
 
     Returns:
         Per line where name, gap, value, gap, timestamp and gap start; and which lines have a name
         and a value at all.
     """
-    spaces = np.concatenate([np.full(2, -1), np.flatnonzero(text == _SPACE)])
-    index = np.searchsorted(spaces, ends) - 1
-    last, before = spaces[index], spaces[np.maximum(index - 1, 0)]
+    text = np.frombuffer(block, np.uint8)
     plain = last > starts
     # Behind a closing brace stands the value; else what stands there is a timestamp, if the line
     # has another space: ``up 1`` against ``up 1 1795973250106``.
@@ -126,10 +140,12 @@ def _columns(block: bytes, bounds: Indices) -> tuple[list[bytes], Indices, pl.Se
     )
     first = np.arange(0, len(offsets) - 1, _PARTS)
     names = parts.take(pa.array(first)).dictionary_encode()
-    value, stamp = (
-        pl.Series(values=parts.take(pa.array(first + part)), dtype=pl.Binary)
-        .cast(pl.String)
-        .cast(pl.Float64, strict=False)
-        for part in (2, 4)
-    )
+
+    def numbers(part: int) -> pl.Series:
+        texts = pl.Series(values=parts.take(pa.array(first + part)), dtype=pl.Binary)
+        return texts.cast(pl.String).cast(pl.Float64, strict=False)
+
+    stamped = bool((bounds[:, 4] > bounds[:, 3]).any())
+    stamp = numbers(4) if stamped else pl.repeat(None, len(first), dtype=pl.Float64, eager=True)
+    value = numbers(2)
     return names.dictionary.to_pylist(), names.indices.to_numpy(), value, stamp

@@ -119,26 +119,25 @@ class SampleReader:
         readable = keys != _UNREADABLE
         singly = np.union1d(found.odd, found.lines[~readable])
         samples, borders = self._single_lines(block, base, found, singly)
-        matched = int(readable.sum()) + len(samples)
         rows.lines += len(found.starts)
-        rows.matched += matched
+        rows.matched += int(readable.sum()) + len(samples)
         rows.ignored += found.silent + len(borders)
-        lines = np.concatenate([found.lines[readable], [line for line, _, _ in samples]])
-        keys = np.concatenate([keys[readable], [key for _, key, _ in samples]]).astype(np.int64)
-        values = np.concatenate([found.value[readable], [sample.value for _, _, sample in samples]])
-        stamps = np.concatenate(
-            [
-                found.stamp[readable],
-                [np.nan if one.stamp is None else one.stamp for _, _, one in samples],
-            ]
-        )
-        order = np.argsort(lines, kind="stable")
+        lines, keys = found.lines[readable], keys[readable]
+        values, stamps = found.value[readable], found.stamp[readable]
+        if samples:
+            lines = np.concatenate([lines, [line for line, _, _ in samples]])
+            order = np.argsort(lines, kind="stable")
+            lines = lines[order]
+            keys = np.concatenate([keys, [key for _, key, _ in samples]])[order]
+            values = np.concatenate([values, [one.value for _, _, one in samples]])[order]
+            singly_stamped = [np.nan if one.stamp is None else one.stamp for _, _, one in samples]
+            stamps = np.concatenate([stamps, singly_stamped])[order]
         if self._nan_ends_series:
             marks = np.isnan(values)
             rows.matched -= int(marks.sum())
             rows.ignored += int(marks.sum())
-            order = order[~marks[order]]
-        self._add(lines[order], keys[order], values[order], stamps[order], borders)
+            lines, keys, values, stamps = (one[~marks] for one in (lines, keys, values, stamps))
+        self._add(lines, keys, values, stamps, borders)
 
     def _keys_of(self, found: SampleLines, base: int) -> Indices:
         """Return the key of each distinct name of a block."""
