@@ -17,6 +17,8 @@ INSUFFICIENT = "insufficient-evidence"
 
 ANSWERED = 0.5
 """Least confidence of a verdict: a cause that is less likely than not is not named."""
+OBSERVED = 0.3
+"""Least weight of a finding beside the verdict: below it the evidence speaks against (guess)."""
 PART_OF_ANSWER = 0.2
 """Share of the whole fall from which a cause counts as part of the answer (JSON contract)."""
 _EXPLAINS_HITS = (
@@ -349,7 +351,7 @@ def _roles(ordered: Sequence[Judged], verdict: Verdict) -> tuple[Weighing, ...]:
         elif cause == runner_up:
             role = "runner-up"
         else:
-            role = "also-observed" if item.opinion.weight >= ANSWERED else "rejected"
+            role = "also-observed" if item.opinion.weight >= OBSERVED else "rejected"
         result.append(Weighing(item, role))
     return tuple(result)
 

@@ -17,11 +17,13 @@ from rules import RULES, Case, Opinion, missing_for
 _SAME_FALL_S = 60.0
 # A rule that took most of a fall has said what it has to say of that time.
 _MOST = 0.5
+# What weighs less than this is no opinion (guess: below the resolution of any witness).
+_LEAST_WEIGHT = 0.05
 _ENOUGH_POINTS = 8
 # A pool this full in this many points may have preempted; two points are a passing peak (guess).
 _FULL = 0.95
 _FULL_POINTS = 3
-# A printed rate that fell by this much hides a larger fall: it is a mean over 1,000 requests. Guess,
+# A printed rate that fell by this much hides a larger fall: it averages over 1,000 requests. Guess,
 # above what the rate wanders in recordings without an incident.
 _PRINTED_FALL = 0.02
 
@@ -68,7 +70,7 @@ def judge_engine(
             if rule.scope not in (about, "both"):
                 continue
             opinion = rule.evaluate(case)
-            if opinion is None or opinion.weight <= 0:
+            if opinion is None or opinion.weight < _LEAST_WEIGHT:
                 continue
             if case.episode is None and any(_same(opinion, known) for known in of_rule):
                 continue  # the falls, which come first, said it already and with more detail

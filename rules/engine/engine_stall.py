@@ -54,6 +54,7 @@ from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
 from rules.windows import seen_in
 
 _ENDINGS = ("restart", "engine_dead", "stall", "error")
+_ENDS_LIFE = ("start", "restart", "stop", "engine_dead", "oom")
 _QUIET = ("stop", "sleep", "start", "stats_disabled", "engine_dead", "oom")
 
 
@@ -67,6 +68,8 @@ class EngineStallParams(Params):
         frozen: change of usage that still counts as frozen, ratio (a block or two of a small pool).
         near_s: an ending this far behind the run belongs to it, seconds (guess: time to restart).
         weak: weight of a frozen running gauge that nothing confirms (guess).
+        silent: weight of stats lines that stopped after one without throughput (guess).
+        unprinted: the same after a line with throughput (guess).
     """
 
     least_s: float = 60.0
@@ -74,6 +77,8 @@ class EngineStallParams(Params):
     frozen: float = 0.005
     near_s: float = 300.0
     weak: float = 0.45
+    silent: float = 0.8
+    unprinted: float = 0.6
 
 
 class EngineStall:
@@ -91,17 +96,17 @@ class EngineStall:
 
     def evaluate(self, case: Case) -> Opinion | None:
         """Find the longest time without progress."""
-        silences = self._silences(case.timeline)
-        found = [*self._stalls(case.timeline, case.timeline.grid), *silences]
-        found = [run for run in found if not self._explained(case.timeline, run)]
+        stalls = self._stalls(case.timeline, case.timeline.grid)
+        found = [*((run, self.params.weak) for run in stalls), *self._silences(case.timeline)]
+        found = [pair for pair in found if not self._explained(case.timeline, pair[0])]
         if not found:
             return None
-        run = max(found, key=lambda item: item.seconds)
+        run, alone = max(found, key=lambda pair: pair[0].seconds)
         seen = seen_in(case, run.inside, run.baseline)
         waiting = seen.after.waiting_max or 0.0
         ending = self._ending(case.timeline, run)
         idle_queue = waiting >= 1 and not seen.after.running
-        weight = 0.9 if waiting >= 1 or ending else 0.8 if run in silences else self.params.weak
+        weight = 0.9 if ending or (waiting >= 1 and alone != self.params.unprinted) else alone
         weight = 0.95 if idle_queue else weight
         key = "ENG501.queue" if idle_queue else "ENG501.summary"
         shown = list(
@@ -150,33 +155,38 @@ class EngineStall:
             and self._usage_frozen(grid, run)
         ]
 
-    def _silences(self, timeline: EngineTimeline) -> list[Run]:
-        """Give the times in which stats lines stopped with work on board and the log went on."""
+    def _silences(self, timeline: EngineTimeline) -> list[tuple[Run, float]]:
+        """Give the times in which stats lines stopped with work on board and the log went on.
+
+        The weight is higher after a line without throughput, which is what a stalled engine prints
+        last; without that line it may be the printing that stopped.
+        """
         log = timeline.log_grid
         if not log.height or timeline.seen_until is None:
             return []
         times = log["time"].to_numpy()
-        stuck = _busy(log) & _still(log)
-        later = np.append(times[1:], timeline.seen_until)
+        ends = np.append(times[1:], timeline.seen_until)
         longest = max(self.params.least_s, 6 * timeline.step_s)
-        found: list[Run] = []
-        for index in np.flatnonzero(stuck & (later - times >= longest)):
-            start = float(times[index - 1]) if index else float(times[index])
-            last = index == times.size - 1
+        found: list[tuple[Run, float]] = []
+        for index in np.flatnonzero(_busy(log) & (ends - times >= longest)):
+            at = float(times[index])
+            # A process that ended or began anew meanwhile was not silent: it was not there.
+            until = min([float(ends[index]), *_process_events(timeline, at)])
             # Counters that moved meanwhile, on the metrics' own clock, prove progress.
-            if _moved(timeline, float(times[index]), float(later[index])):
+            if until - at < longest or _moved(timeline, at, until):
                 continue
-            found.append(
-                Run(
-                    onset=(start, float(times[index])),
-                    end=float(later[index]),
-                    open_ended=bool(last),
-                    first=int(index),
-                    last=int(index),
-                    baseline=Span(float(times[0]) - timeline.step_s, start) if index else None,
-                    inside=Span(start, float(later[index])),
-                )
+            still = bool(_still(log)[index])
+            start = float(times[index - 1]) if index else at
+            run = Run(
+                onset=(start, at) if still else (at, at + timeline.step_s),
+                end=until,
+                open_ended=index == times.size - 1 and until == timeline.seen_until,
+                first=int(index),
+                last=int(index),
+                baseline=Span(float(times[0]) - timeline.step_s, start) if index else None,
+                inside=Span(start, until),
             )
+            found.append((run, self.params.silent if still else self.params.unprinted))
         return found
 
     def _usage_frozen(self, grid: pl.DataFrame, run: Run) -> bool:
@@ -197,6 +207,10 @@ class EngineStall:
             if mark.kind in _ENDINGS and run.onset[0] <= mark.time <= run.end + self.params.near_s
         ]
         return near[0] if near else None
+
+
+def _process_events(timeline: EngineTimeline, after: float) -> list[float]:
+    return [mark.time for mark in timeline.marks if mark.kind in _ENDS_LIFE and mark.time > after]
 
 
 def _busy(grid: pl.DataFrame) -> np.ndarray:

@@ -11,7 +11,8 @@ Evidence it needs
     KV usage and running; prompt and output length histograms when there are any.
 
 How it decides
-    In the exhausted points a running request holds on average at least a tenth of the pool, and at
+    In the exhausted points, or while others wait behind requests of half the pool each, a running
+    request holds on average at least a tenth of the pool, and at
     least twice what it held before.
 
 When it is silent
@@ -32,9 +33,11 @@ References
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from forensics.attribution import figures
 from forensics.catalog.messages import Message
-from forensics.episodes import Span
+from forensics.episodes import Span, runs
 from rules.actions import grow_pool
 from rules.exhaustion import Exhaustion, exhaustions
 from rules.exhibits import compare
@@ -52,11 +55,14 @@ class LongContextHogParams(Params):
         growth: footprint against the time before; 2 (guess).
         peak: usage that makes a burst of long requests worth a finding even when no sample shows
             a full pool (observed.md 8).
+        most: share of the pool per running request from which one more does not fit, whatever
+            usage is; 0.5 by arithmetic.
     """
 
     footprint: float = 0.1
     growth: float = 2.0
     peak: float = 0.9
+    most: float = 0.5
 
 
 class LongContextHog:
@@ -74,8 +80,13 @@ class LongContextHog:
 
     def evaluate(self, case: Case) -> Opinion | None:
         """Judge a fall by the requests that filled the pool in it, or the whole window."""
-        found = [item for item in exhaustions(case.timeline) if self._within(case, item)]
-        hogs = [(item, self._footprints(case, item)) for item in found]
+        found = [(item, self.params.peak) for item in exhaustions(case.timeline)]
+        found += [(item, 0.0) for item in self._dominated(case)]
+        hogs = [
+            (item, self._footprints(case, item, peak))
+            for item, peak in found
+            if self._within(case, item)
+        ]
         hogs = [(item, prints) for item, prints in hogs if self._is_hog(prints)]
         if not hogs:
             return None
@@ -122,12 +133,28 @@ class LongContextHog:
         early = case.episode.onset[0] - 30.0
         return item.run.end >= early and item.run.onset[1] <= case.episode.end + 30.0
 
-    def _footprints(self, case: Case, item: Exhaustion) -> tuple[float | None, float]:
+    def _dominated(self, case: Case) -> list[Exhaustion]:
+        """Give the runs in which a request or two held most of the pool and others waited."""
+        grid = case.timeline.grid
+        if not grid.height or not case.timeline.has("waiting"):
+            return []
+        usage, running, waiting = (
+            grid[name].fill_null(0.0).to_numpy() for name in ("kv_usage", "running", "waiting")
+        )
+        holds = (waiting >= 1) & (running >= 1)
+        holds &= usage >= self.params.most * np.maximum(running, 1)
+        times = grid["time"].to_numpy()
+        return [
+            Exhaustion(run, run.onset, None, 0)
+            for run in runs(times, np.asarray(holds), case.timeline.step_s)
+        ]
+
+    def _footprints(self, case: Case, item: Exhaustion, peak: float) -> tuple[float | None, float]:
         """Give the mean pool share of a running request before and while the pool was full."""
         inside = case.timeline.grid[item.run.first : item.run.last + 1].drop_nulls(
             ["kv_usage", "running"]
         )
-        full = inside.filter((inside["kv_usage"] >= self.params.peak) & (inside["running"] > 0))
+        full = inside.filter((inside["kv_usage"] >= peak) & (inside["running"] > 0))
         if not full.height:
             return (None, 0.0)
         after = float((full["kv_usage"] / full["running"]).median() or 0.0)  # type: ignore[arg-type]

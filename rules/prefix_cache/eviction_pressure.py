@@ -44,7 +44,7 @@ from forensics.episodes import Episode
 from rules.actions import admission_limit, grow_pool, probe, route_by_prefix
 from rules.exhibits import compare
 from rules.interface import Case, Opinion, Params, Severity
-from rules.prefix_cache.regime import SATURATED_SHARE, regime_strength
+from rules.prefix_cache.regime import SATURATED_SHARE, regime_share
 from rules.prefix_cache.strength import strength
 from rules.repeats import hits_vanished
 
@@ -78,7 +78,7 @@ class EvictionPressure:
         """Judge one fall by its capacity part outside the preemption regime."""
         if case.episode is None or case.attribution is None:
             return None
-        calm = 1.0 - regime_strength(case.after)
+        calm = 1.0 - regime_share(case)
         share = case.attribution.share("capacity") * calm
         if share < self.params.least_share or self._ruled_out(case, case.episode):
             return None

@@ -45,7 +45,7 @@ from rules.actions import admission_limit, grow_pool, lower_batch
 from rules.exhaustion import Exhaustion, exhaustions
 from rules.exhibits import compare
 from rules.interface import Case, Exhibit, Opinion, Params, Severity
-from rules.prefix_cache.regime import regime_strength
+from rules.prefix_cache.regime import regime_share
 from rules.prefix_cache.strength import strength
 
 
@@ -87,7 +87,7 @@ class PreemptionCliff:
             return self._hidden(case)
         if case.attribution is None:
             return None
-        regime = regime_strength(case.after)
+        regime = regime_share(case)
         if regime == 0.0:
             return None
         share = case.attribution.share("capacity")

@@ -4,10 +4,17 @@ Thresholds are the label rules of diagnosis.md, section 3: at least 0.01 preempt
 request while the pool is full in at least a quarter of the samples.
 """
 
-from forensics.attribution import Figures
+from forensics.attribution import Figures, figures
+from forensics.episodes import Span
+from rules.exhaustion import exhaustions
+from rules.interface import Case
 
 PER_REQUEST = 0.01
 SATURATED_SHARE = 0.25
+# The rate falls some seconds before the pool is full (observed.md 1: up to 14 s before the first
+# counted preemption); a fall this much earlier than the pressure itself is another event. Guess.
+LEAST_LEAD_S = 12.0
+LEAST_LEAD_POINTS = 4.0
 
 
 def regime_strength(window: Figures) -> float:
@@ -18,3 +25,29 @@ def regime_strength(window: Figures) -> float:
     often = 1.0 if per_request is None else min(1.0, per_request / PER_REQUEST)
     full = min(1.0, (window.saturated or 0.0) / SATURATED_SHARE)
     return often * full
+
+
+def regime_share(case: Case) -> float:
+    """Give the share 0-1 of a fall's lost capacity that the preemption regime can answer for.
+
+    What was lost before the pool came under pressure was lost to eviction alone: if the rate fell,
+    and stayed low for a while, before usage left its calm level, the regime answers for the rest.
+    """
+    present = regime_strength(case.after)
+    episode = case.episode
+    if present == 0.0 or episode is None:
+        return 0.0
+    lead = max(LEAST_LEAD_S, LEAST_LEAD_POINTS * case.timeline.step_s)
+    inside = [
+        item.pressure_onset[0]
+        for item in exhaustions(case.timeline)
+        if item.run.end >= episode.onset[1] and item.run.onset[1] <= episode.after.end
+    ]
+    begun = min(inside, default=episode.onset[1])
+    if begun - episode.onset[1] < lead:
+        return present
+    calm = figures(case.timeline, Span(episode.onset[0], begun)).hit_rate
+    if calm is None:
+        return present
+    earlier = (episode.before - calm) / (episode.before - episode.level)
+    return present * (1.0 - min(1.0, max(0.0, earlier)))

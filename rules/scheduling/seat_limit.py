@@ -16,8 +16,9 @@ How it decides
     passes), usage below 0.9, nothing preempted.
 
 When it is silent
-    The pool is nearly full (KV201, KV202), nobody waits, or running is far below the limit and
-    varies: then something else holds admission.
+    The pool is nearly full (KV201, KV202) or has no room for one more request of the usual size
+    (KV203), nobody waits, or running is far below the limit and varies: then something else holds
+    admission.
 
 False positives
     ``waiting_by_reason="capacity"`` covers a full batch and a full pool alike and is not used.
@@ -88,11 +89,10 @@ class SeatLimit:
         grid = case.timeline.grid.drop_nulls(["running", "waiting", "kv_usage"])
         if not grid.height:
             return None
-        holds = (
-            (grid["waiting"].to_numpy() >= 1)
-            & (grid["kv_usage"].to_numpy() < self.params.room)
-            & (grid["running"].to_numpy() >= 1)
-        )
+        usage, running = grid["kv_usage"].to_numpy(), grid["running"].to_numpy()
+        holds = (grid["waiting"].to_numpy() >= 1) & (usage < self.params.room) & (running >= 1)
+        # Where few requests hold much, one more of their size does not fit: that is the pool.
+        holds &= usage * (running + 1) < np.maximum(running, 1)
         counted = counted_preemptions(grid)
         if counted is not None:
             holds &= counted == 0
