@@ -3,10 +3,9 @@
 import re
 
 from parsers.prometheus.exposition_line import read_name
-from parsers.prometheus.scrape_time import time_in
+from parsers.prometheus.scrape_time import moment_in
 
 _DIGITS = re.compile(r"[0-9]{9,19}(?:\.[0-9]+)?\Z")
-_ZONED = re.compile(r"(?:Z|UTC|GMT|[+-][0-9]{2}:?[0-9]{2})\s*\Z")
 _VALUE = re.compile(r"([-+]?[0-9][0-9,]*(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?)\s*([^\s0-9]\S*)?\Z")
 _FACTORS = {
     "%": 0.01,  # vLLM exposes fractions only, so a percentage is Grafana's dress for one
@@ -48,8 +47,8 @@ def stamp_of(text: str) -> tuple[float, bool] | None:
             if whole < digits:
                 return number / factor, True
         return number / 1e9, True
-    stamp = time_in(text)
-    return None if stamp is None else (stamp, _ZONED.search(text) is not None)
+    moment = moment_in(text)
+    return None if moment is None else (moment.stamp, moment.zoned)
 
 
 def value_of(text: str) -> float | None:

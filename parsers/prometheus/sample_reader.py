@@ -20,7 +20,7 @@ from parsers.prometheus.native_histograms import (
 )
 from parsers.prometheus.rows import DROPPED, Floats, Keys, Rows
 from parsers.prometheus.sample_lines import Indices, SampleLines, cut
-from parsers.prometheus.scrape_time import time_in
+from parsers.prometheus.scrape_time import moment_in
 from parsers.prometheus.scrapes import Scrapes
 
 _WORKERS = 2
@@ -66,6 +66,8 @@ class SampleReader:
         self._untimed: list[tuple[Indices, Floats]] = []
         self._untimed_count = 0
         self._scrapes = Scrapes()
+        self._timed = False
+        self._zoneless = False
         self._histograms: dict[str, tuple[int, list[NativeHistogram]]] = {}
 
     def read(self, progress: Progress) -> None:
@@ -93,10 +95,11 @@ class SampleReader:
         if self._untimed:
             keys = np.concatenate([part[0] for part in self._untimed])
             values = np.concatenate([part[1] for part in self._untimed])
-            last = time_in(rows.source.name)
-            if last is None:
-                last = rows.source.mtime
+            named = moment_in(rows.source.name)
+            last = rows.source.mtime if named is None else named.stamp
             stamps, assumed = self._scrapes.stamps(keys, last)
+            if self._zoneless or (not self._timed and named is not None and not named.zoned):
+                rows.notes.append("scrape times without a zone were taken as UTC")
             if np.isnan(stamps[-1]):
                 rows.clock = "none"
                 rows.notes.append("nothing tells when it was scraped")
@@ -184,9 +187,13 @@ class SampleReader:
                 name, point = histogram
                 self._histograms.setdefault(name, (base + start, []))[1].append(point)
                 continue
-            stamp = time_in(text)
-            if stamp is not None or text.rstrip() == "# EOF":
-                borders.append((line, stamp))
+            moment = moment_in(text)
+            if moment is not None:
+                self._timed = True
+                self._zoneless = self._zoneless or not moment.zoned
+                borders.append((line, moment.stamp))
+            elif text.rstrip() == "# EOF":
+                borders.append((line, None))
             elif text.startswith("#") or not text.strip():
                 rows.ignored += 1
             elif _is_broken_sample(text):

@@ -6,6 +6,7 @@ named after the moment.
 
 import re
 from datetime import UTC, datetime, timedelta, timezone
+from typing import NamedTuple
 
 _ISO = re.compile(
     r"(?P<y>20\d\d)-?(?P<mo>\d\d)-?(?P<d>\d\d)[T _-]?"
@@ -24,43 +25,56 @@ _DATE_COMMAND_DAY_FIRST = re.compile(
     r"(?:\s+(?P<z>[A-Z]{3,5}|[+-]\d{2,4}))?"
 )
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
-_UTC_NAMES = ("", "Z", "UTC", "GMT")
+_UTC_NAMES = ("Z", "UTC", "GMT")
 _LONGEST = 200  # a line longer than this is not a time line
 
 
-def time_in(text: str) -> float | None:
-    """Return the UTC seconds that a file name or a line names; None when it names none.
+class Moment(NamedTuple):
+    """A time that stands in a text.
 
-    A time without a zone is taken as UTC, as is one with a zone abbreviation that is not UTC's
-    (abbreviations are ambiguous; the clock alignment of the timeline mends a constant error).
+    Attributes:
+        stamp: UTC seconds; reckoned as if in UTC when the zone is not known.
+        zoned: the text says which zone it means (Unix seconds do).
+    """
+
+    stamp: float
+    zoned: bool
+
+
+def moment_in(text: str) -> Moment | None:
+    """Return the time that a file name or a line names; None when it names none.
+
+    Zone abbreviations other than UTC's are ambiguous and count as not known.
 
     Example:
-        >>> time_in("metrics-20261129T172730Z.prom"), time_in("metrics.prom")
-        (1795973250.0, None)
+        >>> moment_in("metrics-20261129T172730Z.prom"), moment_in("metrics.prom")
+        (Moment(stamp=1795973250.0, zoned=True), None)
+        >>> moment_in("Sun Nov 29 17:27:30 KST 2026")
+        Moment(stamp=1795973250.0, zoned=False)
     """
     text = text[:_LONGEST]
     match = _ISO.search(text)
-    if match is not None and (stamp := _stamp(match, int(match["mo"]))) is not None:
-        return stamp
+    if match is not None and (moment := _moment(match, int(match["mo"]))) is not None:
+        return moment
     match = _DATE_COMMAND.search(text) or _DATE_COMMAND_DAY_FIRST.search(text)
     if match is not None:
-        return _stamp(match, _MONTHS.index(match["mo"]) + 1)
+        return _moment(match, _MONTHS.index(match["mo"]) + 1)
     match = _EPOCH.search(text)
     if match is None:
         return None
     fraction = match["f"] or ""
-    return float(match["epoch"]) + (
-        float(fraction) if fraction.startswith(".") else int(fraction or 0) / 1000
-    )
+    part = float(fraction) if fraction.startswith(".") else int(fraction or 0) / 1000
+    return Moment(float(match["epoch"]) + part, zoned=True)
 
 
-def _stamp(match: re.Match[str], month: int) -> float | None:
+def _moment(match: re.Match[str], month: int) -> Moment | None:
     """Reckon the seconds of a match; None for a date that does not exist."""
     parts = match.groupdict()
     hour = int(parts["h"])
     if parts.get("ampm"):
         hour = hour % 12 + (12 if parts["ampm"] == "PM" else 0)
     fraction = float(f"0.{parts.get('f') or 0}")
+    zone = _zone((parts["z"] or "").strip())
     try:
         moment = datetime(
             int(parts["y"]),
@@ -69,17 +83,21 @@ def _stamp(match: re.Match[str], month: int) -> float | None:
             hour,
             int(parts["mi"]),
             int(parts["s"] or 0),
-            tzinfo=_zone((parts["z"] or "").strip()),
+            tzinfo=zone or UTC,
         )
     except ValueError:
         return None
-    return moment.timestamp() + fraction
+    return Moment(moment.timestamp() + fraction, zone is not None)
 
 
-def _zone(name: str) -> timezone:
-    """Return the zone of a numeric offset; UTC for all else."""
-    if name in _UTC_NAMES or name[0] not in "+-":
+def _zone(name: str) -> timezone | None:
+    """Return the zone of a name of UTC or of a numeric offset; None for all else."""
+    if name in _UTC_NAMES:
         return UTC
+    if not name or name[0] not in "+-":
+        return None
     digits = name[1:].replace(":", "").ljust(4, "0")
     offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
+    if offset >= timedelta(hours=24):
+        return None
     return timezone(-offset if name[0] == "-" else offset)

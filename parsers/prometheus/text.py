@@ -44,7 +44,8 @@ class Text:
         reader = SampleReader(source, options)
         reader.read(progress)
         parsed = reader.finish(self.name)
-        if parsed.coverage.samples or parsed.damages:
+        bare = _only_comments(source.head) and b"vllm" in source.head
+        if parsed.coverage.samples or parsed.damages or not bare:
             return parsed
         return replace(parsed, coverage=replace(parsed.coverage, note=_NO_SAMPLES))
 

@@ -46,7 +46,15 @@ def test_time_lines_between_scrapes_date_them(read, rows, first, second):
     parsed = read(text)
     assert stamps(rows, parsed) == [(1795973250.0, 5.0), (1795973255.0, 6.0)]
     assert parsed.coverage.damaged == parsed.coverage.unknown == 0
-    assert parsed.coverage.note is None
+    zoned = any(word in first for word in ("Z", "UTC", "GMT", "+", "17959"))
+    note = None if zoned else "scrape times without a zone were taken as UTC"
+    assert parsed.coverage.note == note
+
+
+def test_a_zone_that_only_has_a_name_is_not_known(read, rows):
+    parsed = read(f"Sun Nov 29 17:27:30 KST 2026\n{RUNNING} 5\n")
+    assert stamps(rows, parsed) == [(1795973250.0, 5.0)]
+    assert parsed.coverage.note == "scrape times without a zone were taken as UTC"
 
 
 def test_a_repeated_series_begins_a_scrape_and_assumed_times_are_said(read, rows):
