@@ -7,8 +7,8 @@ from typing import Literal
 from forensics.ci_formats.interface import Severity
 from forensics.errors import ConfigError
 from forensics.runbooks.promql.errors import SyntaxFault
+from forensics.runbooks.promql.nodes import Node
 from forensics.runbooks.promql.placeholders import Filled
-from forensics.runbooks.promql.tree import Node
 from forensics.runbooks.serve import ServeCommand
 from forensics.runbooks.target import Target, target
 from forensics.runbooks.text import Lines, Mapped
@@ -30,6 +30,7 @@ class Query:
         tree: None when it does not parse or its nodes could not be placed.
         fault: why it does not parse; None when it does.
         role: where it stands.
+        unit: of the panel that shows it, in Grafana's words; None elsewhere.
     """
 
     source: Mapped
@@ -37,6 +38,7 @@ class Query:
     tree: Node | None
     fault: SyntaxFault | None
     role: QueryRole
+    unit: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +73,12 @@ class CeilingBlock:
 
 
 @dataclass(frozen=True, slots=True)
-class ProseLine:
-    """A line of running text, under its headings.
+class Prose:
+    """A paragraph, table row or note of running text, under its headings.
 
     Attributes:
-        text: the line.
-        topic: the headings above it and the paragraph it belongs to, in lower case.
+        text: its lines.
+        topic: the headings above it and its own text, in lower case.
     """
 
     text: Mapped
@@ -133,7 +135,7 @@ class Document:
     commands: tuple[ServeCommand, ...] = ()
     patterns: tuple[LogPattern, ...] = ()
     blocks: tuple[CeilingBlock, ...] = ()
-    prose: tuple[ProseLine, ...] = ()
+    prose: tuple[Prose, ...] = ()
     broken: tuple[Mapped, ...] = ()
     unread: tuple[Unread, ...] = ()
 

@@ -9,7 +9,7 @@ from forensics.catalog.versions import Version, possible_generations
 from forensics.ci_formats.interface import Severity
 from forensics.runbooks.history import speaks_of_the_past
 from forensics.runbooks.interface import Document, Query, Remark
-from forensics.runbooks.promql.tree import (
+from forensics.runbooks.promql.nodes import (
     RANGE_RATES,
     Aggregate,
     Binary,

@@ -6,16 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from forensics.runbooks.promql.errors import locate
+from forensics.runbooks.promql.nodes import Aggregate, Binary, Call, Selector, nodes, selectors
 from forensics.runbooks.promql.placeholders import fill
-from forensics.runbooks.promql.tree import (
-    Aggregate,
-    Binary,
-    Call,
-    Selector,
-    nodes,
-    parse,
-    selectors,
-)
+from forensics.runbooks.promql.tree import parse
 
 names = st.sampled_from(["vllm:num_requests_running", "vllm:prompt_tokens_total", "up", "a_b"])
 labels = st.sampled_from(["", "{}", '{a="b"}', '{a="}", b=~"x.*"}', "{a='[5m]',}"])

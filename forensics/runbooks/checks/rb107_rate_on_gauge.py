@@ -29,7 +29,7 @@ Counters, and the `_sum`, `_count` and `_bucket` of histograms, are what these f
 from collections.abc import Iterator
 
 from forensics.runbooks.interface import Document, Remark, RunbookCheck
-from forensics.runbooks.promql.tree import RANGE_RATES, Call, Selector, bare, nodes
+from forensics.runbooks.promql.nodes import RANGE_RATES, Call, Selector, bare, nodes
 from forensics.runbooks.query_facts import family_of, on, trees
 
 

@@ -30,7 +30,7 @@ Comparisons with 0, which ask whether anything ever happened.
 from collections.abc import Iterator
 
 from forensics.runbooks.interface import Document, Query, Remark, RunbookCheck
-from forensics.runbooks.promql.tree import (
+from forensics.runbooks.promql.nodes import (
     COMPARISONS,
     GAUGE_FUNCTIONS,
     Aggregate,

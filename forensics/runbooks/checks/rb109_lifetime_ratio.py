@@ -30,7 +30,7 @@ Where either side is rated. Recording rules are looked at like anything else.
 from collections.abc import Iterator
 
 from forensics.runbooks.interface import Document, Remark, RunbookCheck
-from forensics.runbooks.promql.tree import Binary, Node, Selector, nodes, selectors
+from forensics.runbooks.promql.nodes import Binary, Node, Selector, nodes, selectors
 from forensics.runbooks.query_facts import is_counter, is_hit_ratio, on, rated, trees
 
 

@@ -29,7 +29,7 @@ Divisions of anything else.
 from collections.abc import Iterator
 
 from forensics.runbooks.interface import Document, Remark, RunbookCheck
-from forensics.runbooks.promql.tree import Binary, nodes
+from forensics.runbooks.promql.nodes import Binary, nodes
 from forensics.runbooks.query_facts import hits_or_queries, on, trees
 
 

@@ -31,7 +31,7 @@ A sum of shares divided by a `count` is a mean, and left to
 from collections.abc import Iterator
 
 from forensics.runbooks.interface import Document, Query, Remark, RunbookCheck
-from forensics.runbooks.promql.tree import Aggregate, Binary, bare, nodes
+from forensics.runbooks.promql.nodes import Aggregate, Binary, bare, nodes
 from forensics.runbooks.query_facts import is_hit_ratio, on, scale, trees
 
 

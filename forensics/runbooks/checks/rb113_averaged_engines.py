@@ -31,7 +31,7 @@ from collections.abc import Iterator
 
 from forensics.ci_formats.interface import Severity
 from forensics.runbooks.interface import Document, Remark, RunbookCheck
-from forensics.runbooks.promql.tree import COMPARISONS, Aggregate, Binary, nodes, selectors
+from forensics.runbooks.promql.nodes import COMPARISONS, Aggregate, Binary, nodes, selectors
 from forensics.runbooks.query_facts import family_of, is_fraction, on, trees
 
 _APART = frozenset(

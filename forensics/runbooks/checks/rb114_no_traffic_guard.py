@@ -35,7 +35,7 @@ is compared or clamped.
 from collections.abc import Iterator
 
 from forensics.runbooks.interface import Document, Remark, RunbookCheck
-from forensics.runbooks.promql.tree import COMPARISONS, Binary, Call, Node, nodes, selectors
+from forensics.runbooks.promql.nodes import COMPARISONS, Binary, Call, Node, nodes, selectors
 from forensics.runbooks.query_facts import is_counter, on, rated, trees
 
 

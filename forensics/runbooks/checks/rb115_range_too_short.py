@@ -31,7 +31,7 @@ Ranges that are variables, such as `$__rate_interval`.
 from collections.abc import Iterator
 
 from forensics.runbooks.interface import Document, Remark, RunbookCheck
-from forensics.runbooks.promql.tree import RANGE_RATES, Call, Selector, bare, nodes
+from forensics.runbooks.promql.nodes import RANGE_RATES, Call, Selector, bare, nodes
 from forensics.runbooks.query_facts import family_of, remark, trees
 
 _FUNCTIONS = RANGE_RATES | {"delta", "idelta", "deriv"}

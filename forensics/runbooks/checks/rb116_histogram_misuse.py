@@ -32,7 +32,7 @@ from collections.abc import Iterator
 
 from forensics.catalog.metrics_catalog import sample
 from forensics.runbooks.interface import Document, Query, Remark, RunbookCheck
-from forensics.runbooks.promql.tree import (
+from forensics.runbooks.promql.nodes import (
     Aggregate,
     Call,
     Node,

@@ -33,7 +33,7 @@ rate(vllm:prefix_cache_hits_total[5m]) or rate(vllm:gpu_prefix_cache_hits_total[
 from collections.abc import Iterator
 
 from forensics.runbooks.interface import Document, Remark, RunbookCheck
-from forensics.runbooks.promql.tree import Binary, nodes, selectors
+from forensics.runbooks.promql.nodes import Binary, nodes, selectors
 from forensics.runbooks.query_facts import family_of, on, trees
 
 

@@ -33,7 +33,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from forensics.runbooks.interface import Document, ProseLine, Remark, RunbookCheck
+from forensics.runbooks.interface import Document, Prose, Remark, RunbookCheck
 
 _PRESSURE = re.compile(
     r"preempt|kv.?cache (?:is )?(?:full|usage|pressure|exhaust|ran out)"
@@ -116,7 +116,7 @@ def look(document: Document) -> Iterator[Remark]:
         yield from _of_line(line)
 
 
-def _of_line(line: ProseLine) -> Iterator[Remark]:
+def _of_line(line: Prose) -> Iterator[Remark]:
     text = line.text.text
     for start, end in _sentences(text):
         sentence = text[start:end]

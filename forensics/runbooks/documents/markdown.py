@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from forensics.runbooks.documents import structured
 from forensics.runbooks.documents.parts import METRIC, Parts, parses
-from forensics.runbooks.interface import ProseLine
+from forensics.runbooks.interface import Prose
 from forensics.runbooks.log_patterns import is_logql
 from forensics.runbooks.serve import single_flag
 from forensics.runbooks.text import Lines, Mapped, joined
@@ -93,9 +93,11 @@ def add_markdown(lines: Lines, first_line: int, parts: Parts) -> None:
                 heading = None
             topic = "\n".join([*(text for _, text in headings), token.content.lower()])
             number = max(low, last_line)
+            paragraph = [lines.line(at) for at in range(number, high)]
+            if paragraph:
+                parts.prose.append(Prose(joined(paragraph), topic))
             while number < high:
                 line = lines.line(number)
-                parts.prose.append(ProseLine(line, topic))
                 begins = _command_start(line.text)
                 if begins is None:
                     _add_line(line, parts)

@@ -9,7 +9,7 @@ from forensics.catalog.flags_catalog import flag
 from forensics.runbooks.interface import (
     CeilingBlock,
     LogPattern,
-    ProseLine,
+    Prose,
     Query,
     QueryRole,
     Unread,
@@ -21,8 +21,9 @@ from forensics.runbooks.log_patterns import (
     scraped_names,
 )
 from forensics.runbooks.promql import errors
+from forensics.runbooks.promql.nodes import Node, Selector
 from forensics.runbooks.promql.placeholders import Filled, fill
-from forensics.runbooks.promql.tree import Node, PlacesLostError, Selector, parse
+from forensics.runbooks.promql.tree import PlacesLostError, parse
 from forensics.runbooks.serve import ServeCommand, serve_commands
 from forensics.runbooks.shell import Command, script, unprompted
 from forensics.runbooks.text import Mapped
@@ -41,20 +42,20 @@ class Parts:
     commands: list[ServeCommand] = field(default_factory=list)
     patterns: list[LogPattern] = field(default_factory=list)
     blocks: list[CeilingBlock] = field(default_factory=list)
-    prose: list[ProseLine] = field(default_factory=list)
+    prose: list[Prose] = field(default_factory=list)
     unread: list[Unread] = field(default_factory=list)
     heredocs: list[Mapped] = field(default_factory=list)
     broken: list[Mapped] = field(default_factory=list)
     scrape_interval_s: float | None = None
     gpu: str | None = None
 
-    def add_query(self, source: Mapped, role: QueryRole) -> None:
+    def add_query(self, source: Mapped, role: QueryRole, unit: str | None = None) -> None:
         """Take an expression; a LogQL one gives its line filters instead."""
         if is_logql(source.text):
             self.patterns.extend(logql_patterns(source))
             return
         if METRIC.search(source.text):
-            self.queries.append(query(source, role))
+            self.queries.append(query(source, role, unit))
 
     def add_shell(self, source: Mapped) -> None:
         """Take a script or a terminal transcript."""
@@ -96,14 +97,15 @@ class Parts:
                 self.patterns.extend(logql_patterns(word))
 
 
-def query(source: Mapped, role: QueryRole) -> Query:
+def query(source: Mapped, role: QueryRole, unit: str | None = None) -> Query:
     """Read one expression."""
     text = source.text
     end = len(text.rstrip())
     source = source.cut(len(text) - len(text.lstrip()), end) if end else source
     filled, tree, fault = _read(source.text)
     bare = isinstance(tree, Selector) and _BARE_METRIC.fullmatch(source.text) is not None
-    return Query(source, filled, tree, fault, "mention" if bare and role == "text" else role)
+    role = "mention" if bare and role == "text" else role
+    return Query(source, filled, tree, fault, role, unit)
 
 
 @lru_cache(maxsize=4096)

@@ -1,13 +1,13 @@
 """YAML and JSON documents: rule files, PrometheusRules, dashboards, manifests, compose files."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from forensics.catalog.versions import Generation
 from forensics.runbooks.documents import json_nodes, yaml_nodes
 from forensics.runbooks.documents.nodes import Leaf, Node, Rows, Table, tables
 from forensics.runbooks.documents.parts import Parts
-from forensics.runbooks.interface import ProseLine, QueryRole, Unread
+from forensics.runbooks.interface import Prose, QueryRole, Unread
 from forensics.runbooks.promql.placeholders import fill
 from forensics.runbooks.serve import from_container
 from forensics.runbooks.shell import Word
@@ -51,13 +51,14 @@ def _unread(source: Mapped, offset: int, reason: str) -> Unread:
 
 
 def _add(document: Node, parts: Parts) -> None:
+    units = dict(_units(document))
     for table in tables(document):
         if _is_container(table):
             _add_container(table, parts)
         for key, value in table.pairs:
             name = key.text.text
             if isinstance(value, Leaf):
-                _add_leaf(name, value.text, table, parts)
+                _add_leaf(name, value.text, table, units, parts)
             elif isinstance(value, Rows) and not _is_container(table):
                 for item in value.items:
                     if isinstance(item, Leaf) and _SHELL_SIGNS.search(item.text.text):
@@ -69,9 +70,11 @@ def _add(document: Node, parts: Parts) -> None:
                         _add_note(note.text, "" if topic is None else topic.text, parts)
 
 
-def _add_leaf(name: str, value: Mapped, table: Table, parts: Parts) -> None:
+def _add_leaf(
+    name: str, value: Mapped, table: Table, units: Mapping[int, str], parts: Parts
+) -> None:
     if name in _QUERY_KEYS:
-        _add_query(value, _role(name, table), parts)
+        _add_query(value, _role(name, table), units.get(value.offsets[0]), parts)
     elif name in ("scrape_interval", "interval") and (
         name == "scrape_interval" or table.get("port") or table.get("targetPort")
     ):
@@ -86,6 +89,31 @@ def _add_leaf(name: str, value: Mapped, table: Table, parts: Parts) -> None:
         parts.add_shell(value)
 
 
+def _units(document: Node) -> Iterator[tuple[int, str]]:
+    """Yield where the expressions of panels begin, with the unit the panel shows them in."""
+    for panel in tables(document):
+        targets = panel.get("targets")
+        unit = _unit(panel)
+        if not isinstance(targets, Rows) or unit is None:
+            continue
+        for item in targets.items:
+            expression = item.text("expr") if isinstance(item, Table) else None
+            if expression is not None:
+                yield expression.offsets[0], unit
+
+
+def _unit(panel: Table) -> str | None:
+    """The unit of a panel: `fieldConfig.defaults.unit`, in older ones that of the left axis."""
+    node: Node | None = panel.get("fieldConfig")
+    node = node.get("defaults") if isinstance(node, Table) else None
+    unit = node.text("unit") if isinstance(node, Table) else None
+    axes = panel.get("yaxes")
+    if unit is None and isinstance(axes, Rows) and axes.items:
+        left = axes.items[0]
+        unit = left.text("format") if isinstance(left, Table) else None
+    return None if unit is None else unit.text
+
+
 def _role(name: str, table: Table) -> QueryRole:
     if table.get("alert"):
         return "alert"
@@ -94,10 +122,10 @@ def _role(name: str, table: Table) -> QueryRole:
     return "panel" if name == "expr" else "text"
 
 
-def _add_query(value: Mapped, role: QueryRole, parts: Parts) -> None:
+def _add_query(value: Mapped, role: QueryRole, unit: str | None, parts: Parts) -> None:
     call = _LABEL_VALUES.match(value.text)
     if call is None:
-        parts.add_query(value, role)
+        parts.add_query(value, role, unit)
         return
     # Grafana's label_values(selector, label) is no PromQL, its first argument is.
     inner = value.text[call.end() :].rstrip().removesuffix(")")
@@ -111,7 +139,7 @@ def _add_query(value: Mapped, role: QueryRole, parts: Parts) -> None:
 def _add_note(note: Mapped, topic: str, parts: Parts) -> None:
     text = note.text.lower()
     for line in note.lines():
-        parts.prose.append(ProseLine(line, f"{topic.lower()}\n{text}"))
+        parts.prose.append(Prose(line, f"{topic.lower()}\n{text}"))
 
 
 def _is_container(table: Table) -> bool:
