@@ -89,10 +89,10 @@ class SeatLimit:
         grid = case.timeline.grid.drop_nulls(["running", "waiting", "kv_usage"])
         if not grid.height:
             return None
-        usage, running = grid["kv_usage"].to_numpy(), grid["running"].to_numpy()
-        holds = (grid["waiting"].to_numpy() >= 1) & (usage < self.params.room) & (running >= 1)
+        usage, seated = grid["kv_usage"].to_numpy(), grid["running"].to_numpy()
+        holds = (grid["waiting"].to_numpy() >= 1) & (usage < self.params.room) & (seated >= 1)
         # Where few requests hold much, one more of their size does not fit: that is the pool.
-        holds &= usage * (running + 1) < np.maximum(running, 1)
+        holds &= usage * (seated + 1) < np.maximum(seated, 1)
         counted = counted_preemptions(grid)
         if counted is not None:
             holds &= counted == 0
