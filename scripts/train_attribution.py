@@ -6,7 +6,8 @@ Incidents whose number is divisible by three are held out: they are not read her
 model is a logistic regression with a ridge penalty, signs fixed by physics (a weight that would
 take the wrong sign becomes zero). Each incident gives its main fall, and the same fall as a shorter
 recording would show it; falls of real recordings are read from `recordings.json`. The target is the
-capacity share of what was lost to capacity and diversity.
+capacity share of what was lost to capacity and diversity. The falls of `simulated_falls.py`, of
+another population, are only looked at with the finished weights.
 """
 
 import argparse
@@ -19,6 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.incident_set import Incident, incidents, main_fall
+from forensics.attribution.combiner import probability
 from forensics.attribution.figures import figures
 from forensics.attribution.onset import shape
 from forensics.attribution.witnesses import readings
@@ -106,8 +108,8 @@ def table(cases: Iterable[Incident]) -> Table:
     return Table(names, np.array(rows), np.array(shares), np.array(weights), tuple(ids))
 
 
-def with_recordings(data: Table, path: Path) -> Table:
-    """Add the falls of real recordings, read by `attribution_recordings.py`."""
+def with_rows(data: Table, path: Path, weight: float = RECORDED) -> Table:
+    """Add falls kept as readings: of real recordings, or of the model server."""
     recorded = json.loads(path.read_text("utf-8"))
     x = [
         [_clipped(name, row["readings"].get(name, np.nan)) for name in data.names]
@@ -117,7 +119,7 @@ def with_recordings(data: Table, path: Path) -> Table:
         data.names,
         np.concatenate([data.x, np.array(x)]),
         np.concatenate([data.share, [row["capacity_share"] for row in recorded]]),
-        np.concatenate([data.weight, np.full(len(recorded), RECORDED)]),
+        np.concatenate([data.weight, np.full(len(recorded), weight)]),
         data.incident + tuple(f"{row['recording']}#{row['fall']}" for row in recorded),
     )
 
@@ -270,16 +272,22 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args(arguments)
     simulated = table(incidents(options.folder, "development"))
-    data = with_recordings(simulated, options.folder / "recordings.json")
+    data = with_rows(simulated, options.folder / "recordings.json")
+    real = set(data.incident) - set(simulated.incident)
     chance = cross_validate(data)
     ours = set(simulated.incident)
     parts = (
         ("simulated incidents", {name: p for name, p in chance.items() if name in ours}),
-        ("real recordings", {name: p for name, p in chance.items() if name not in ours}),
+        ("real recordings", {name: p for name, p in chance.items() if name in real}),
     )
     for title, chances in parts:
         sys.stdout.write(f"{title}, cross-validated\n{_table(data, chances)}")
     model = fit(data)
+    none = Table(data.names, data.x[:0], data.share[:0], data.weight[:0], ())
+    other = with_rows(none, options.folder / "simulated.json")
+    odds = dict(zip(other.incident, model.log_odds(other.x).tolist(), strict=True))
+    unseen = {name: probability(value) for name, value in odds.items()}
+    sys.stdout.write(f"model server, not fitted\n{_table(other, unseen)}")
     for name, center, slope in zip(model.names, model.center, model.slope, strict=True):
         sys.stdout.write(f"  {name:28s} center {center:7.3f} slope {slope:7.3f}\n")
     if options.write:

@@ -32,6 +32,9 @@ _FILLING = 0.6
 # Running requests that share less than this share nothing to speak of.
 _SHARES = 0.1
 _LEAST_POINTS = 8
+# diagnosis.md, section 2, `gi`: 90th percentile of the gap over the median of the idle time.
+_LONG_GAP = 0.9
+_LEAST_GAPS = 20.0
 # Below this usage the pool has room, above it only running requests keep their blocks. Guess.
 _ROOM = 0.9
 _ENOUGH_FOR_ZERO = 60.0
@@ -78,7 +81,7 @@ def readings(
         "exhausted_by_like_requests": _exhausted(before, after, course),
         "rate_follows_residence": _follows(timeline, episode),
         "level_near_zero": _near_zero(timeline, episode),
-        "reuse_gap_over_idle": _change(after.block_idle_s, after.block_reuse_s),
+        "reuse_gap_over_idle": _gap_over_idle(timeline, episode.after),
         "prompt_length_mix": _mix(timeline.histograms.get("prompt_len"), episode),
     }
     if course is not None:
@@ -246,6 +249,33 @@ def _mix(histogram: Histogram | None, episode: Episode) -> Reading | None:
     if before is None or after is None:
         return None
     return Reading(float(np.abs(before - after).max()))
+
+
+def _gap_over_idle(timeline: EngineTimeline, span: Span) -> Reading | None:
+    """Give the log of the long reuse gaps over the usual idle time before eviction.
+
+    Gaps are recorded of blocks that survived only. Where the longest of them come near to the time
+    that blocks survive, longer ones are cut off: those are lost hits.
+    """
+    gaps = timeline.histograms.get("block_reuse_s")
+    idle = timeline.histograms.get("block_idle_s")
+    if gaps is None or idle is None:
+        return None
+    long_gap = _quantile(gaps, span, _LONG_GAP)
+    usual = _quantile(idle, span, 0.5)
+    if long_gap is None or usual is None or long_gap <= 0 or usual <= 0:
+        return None
+    return Reading(math.log(long_gap / usual), usual, long_gap)
+
+
+def _quantile(histogram: Histogram, span: Span, share: float) -> float | None:
+    """Interpolate a quantile within its bucket; None with too few values."""
+    counts = histogram.over(span.start, span.end)
+    if counts[-1] < _LEAST_GAPS:
+        return None
+    edges = np.concatenate(([0.0], histogram.edges[:-1]))
+    shares = np.concatenate(([0.0], counts[:-1] / counts[-1]))
+    return float(np.interp(share, shares, edges))
 
 
 def _spread(histogram: Histogram, episode: Episode) -> Reading | None:
