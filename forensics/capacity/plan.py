@@ -147,6 +147,7 @@ def _layout(wanted: Wanted, model: ModelGeometry | None) -> KvLayout | Message:
         dtype=wanted.dtype,
         block_size=wanted.block_size,
         version=wanted.version,
+        draft_layers=wanted.draft_layers,
     )
 
 

@@ -37,6 +37,7 @@ class Wanted:
         keep_generations: how many generations of the shared prefix the field's formula keeps.
         reserve_gib: GiB the field's formula keeps; wins over `keep_generations`.
         max_num_batched_tokens: step budget, when known.
+        draft_layers: attention layers a speculative draft adds to the cache.
     """
 
     gpu: str | None = None
@@ -62,6 +63,7 @@ class Wanted:
     keep_generations: int = 1
     reserve_gib: float | None = None
     max_num_batched_tokens: int | None = None
+    draft_layers: int = 0
 
 
 def workload_of(wanted: Wanted, notes: list[Message]) -> Workload:

@@ -59,6 +59,7 @@ def target_of(epoch: Epoch, options: Options) -> Target:
             dtype=epoch.dtype,
             block_size=epoch.pool.block_size or 16,
             version=_release(epoch),
+            draft_layers=_draft_layers(epoch),
         )
         if isinstance(made, Message):
             refused = made
@@ -89,6 +90,15 @@ def target_of(epoch: Epoch, options: Options) -> Target:
         notes=tuple(notes),
         ranks=epoch.tensor_parallel_size,
     )
+
+
+def _draft_layers(epoch: Epoch) -> int:
+    """Return the KV layers of a speculative draft: one for EAGLE and MTP heads, else unknown (0).
+
+    A draft model of its own has its own geometry; where the pool is stated, it is in there.
+    """
+    text = (epoch.flag("speculative_config") or "").lower()
+    return 1 if "eagle" in text or "mtp" in text else 0
 
 
 def _release(epoch: Epoch) -> tuple[int, int, int] | None:

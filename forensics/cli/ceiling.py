@@ -30,7 +30,10 @@ def ceiling(
             "or aiperf. Without any, --gpu and --model are needed."
         ),
     ] = None,
-    gpu: Annotated[str | None, typer.Option(help="GPU, in any spelling: A100-80GB, L4 …")] = None,
+    gpu: Annotated[
+        str | None,
+        typer.Option(help="GPU, in any spelling: A100-80GB, L4 …; auto asks the driver here."),
+    ] = None,
     model: Annotated[str | None, typer.Option(help="Model name, as in vllm serve.")] = None,
     config: Annotated[
         Path | None, typer.Option(help="config.json of a model that is not in the table.")
@@ -64,6 +67,9 @@ def ceiling(
     reserve_gib: Annotated[
         float | None, typer.Option(help="GiB the field's formula keeps for prefixes.")
     ] = None,
+    draft_layers: Annotated[
+        int, typer.Option(help="KV layers a speculative draft adds (EAGLE, MTP: 1).", min=0)
+    ] = 0,
     keep_generations: Annotated[
         int, typer.Option(help="Generations of the shared prefix the formula keeps.", min=0)
     ] = 1,
@@ -82,6 +88,8 @@ def ceiling(
     from forensics.catalog.messages import LANGUAGES
     from forensics.cli.analyze import duration
 
+    memory_gib = None
+
     if lang not in LANGUAGES:
         raise UsageError(f"--lang {lang}: choose one of {', '.join(LANGUAGES)}")
     itl = duration(slo_itl, "--slo-itl") if slo_itl else None
@@ -91,6 +99,10 @@ def ceiling(
         ceilings, sweep = _recorded(paths, gpu, named, vllm_version, (ttft, itl))
         _show(ceilings, sweep, None, format_, lang)
         return
+    if gpu == "auto":
+        from forensics.cli.live_gpu import gpu_here
+
+        gpu, memory_gib = gpu_here()
     if gpu is None and pool_tokens is None:
         raise UsageError(
             "ceiling needs --gpu and --model (or --config, or --pool-tokens), or the logs and "
@@ -118,6 +130,8 @@ def ceiling(
         slo_itl_s=itl,
         slo_ttft_s=ttft,
         pool_tokens=pool_tokens,
+        memory_gib=memory_gib,
+        draft_layers=draft_layers,
         reserve_gib=reserve_gib,
         keep_generations=keep_generations,
     )
