@@ -14,7 +14,8 @@ LINED = ("prometheus-text", "promtool-tsdb-dump", "victoriametrics-json")
 TEXTS = rb"""
     {"metric":{ | "metric" | "__name__":"up" | },"values":[[ | 1,"2" | ],[ | ]]}, | "timestamps":[1]
     | "fields":[{"type":"time" | "schema":{ | { | } | [ | ] | " | \ | , | : | - | +Inf | 1e999
-    | # HELP x y | # EOF | vllm:x{le="1"} 5 | up 1 1795973250106 | up NaN | {__name__="up"} 1 1000
+    | # HELP x y | # EOF | vllm:num_requests_running{le="1"} 5
+    | up 1 1795973250106 | up NaN | {__name__="up"} 1 1000
     | {count:1, sum:2} 5 | Time,Value | 1795973250,1 | 2026-11-29T17:27:30Z | 9999-99-99T99:99:99
     | "Time","x{a=""b""}" | sep=;
 """
@@ -66,6 +67,6 @@ def test_label_text_is_data_only(read, rows):
 
 
 def test_damages_are_bounded_but_counted(read):
-    parsed = read("up 1\n" + "vllm:x{\n" * 5000, format="prometheus-text")
+    parsed = read("up 1\n" + "vllm:num_requests_running{\n" * 5000, format="prometheus-text")
     assert parsed.coverage.damaged == 5000
     assert len(parsed.damages) == 1000

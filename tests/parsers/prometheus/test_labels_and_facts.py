@@ -33,7 +33,7 @@ def test_who_speaks(labels, instance, engine):
 def test_labels_are_compact_sorted_json_of_the_rest():
     name = series_name(
         {
-            "__name__": "vllm:x_bucket",
+            "__name__": "vllm:e2e_request_latency_seconds_bucket",
             "z": "é",
             "pod": "p",
             "instance": "a",
@@ -43,7 +43,7 @@ def test_labels_are_compact_sorted_json_of_the_rest():
         }
     )
     assert name.labels == '{"model_name":"m","pod":"p","z":"é"}'
-    assert (name.metric, name.edge) == ("vllm:x_bucket", 1.0)
+    assert (name.metric, name.edge) == ("vllm:e2e_request_latency_seconds_bucket", 1.0)
 
 
 @pytest.mark.parametrize(("text", "edge"), [("+Inf", float("inf")), ("0.3", 0.3), ("x", None)])

@@ -30,7 +30,7 @@ VALUES = st.sampled_from(["", "0", "007", "+Inf", "0.5", "nan", "x y", "%s", "{}
     st.characters(codec="utf-8", exclude_characters='"\\'), max_size=6
 )
 PAIRS = st.lists(st.tuples(LABELS, VALUES), max_size=5)
-NAMES = st.sampled_from(["vllm:x_bucket", "up", "a-b", "", "9x"])
+NAMES = st.sampled_from(["vllm:e2e_request_latency_seconds_bucket", "up", "a-b", "", "9x"])
 BETWEEN = st.sampled_from([",", ", ", " ,", ",,", ""])
 
 
@@ -41,7 +41,12 @@ def general(text):
 
 @settings(max_examples=500, deadline=None)
 @given(NAMES, PAIRS, BETWEEN, st.sampled_from(["}", ",}", " }", "", "}x"]))
-@example("vllm:x_bucket", [("le", "+Inf"), ("engine", "007"), ("model_name", "m")], ",", "}")
+@example(
+    "vllm:e2e_request_latency_seconds_bucket",
+    [("le", "+Inf"), ("engine", "007"), ("model_name", "m")],
+    ",",
+    "}",
+)
 @example("", [("__name__", "up"), ("instance", "a:1")], ", ", "}")
 @example("up", [("x", "\x7f\u00a0\u2028é한")], ",", "}")
 @example("up", [], ",", "}")

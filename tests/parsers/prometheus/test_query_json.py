@@ -207,16 +207,16 @@ def test_native_histograms_become_cumulative_buckets(read, rows):
 def test_floats_and_native_histograms_in_one_series(read, rows, monkeypatch, size):
     monkeypatch.setattr("parsers.prometheus.matrix_scan.BLOCK_BYTES", size)
     item = {
-        "metric": {**LABELS, "__name__": "vllm:t"},
+        "metric": {**LABELS, "__name__": "vllm:time_to_first_token_seconds"},
         "values": [[5, "1"]],
         "histograms": [[10, {"count": "3", "sum": "2", "buckets": []}]],
     }
     found = [(r["metric"], r["stamp"], r["value"]) for r in rows(read(compact(matrix(item))))]
     assert sorted(found) == [
-        ("vllm:t", 5.0, 1.0),
-        ("vllm:t_bucket", 10.0, 3.0),
-        ("vllm:t_count", 10.0, 3.0),
-        ("vllm:t_sum", 10.0, 2.0),
+        ("vllm:time_to_first_token_seconds", 5.0, 1.0),
+        ("vllm:time_to_first_token_seconds_bucket", 10.0, 3.0),
+        ("vllm:time_to_first_token_seconds_count", 10.0, 3.0),
+        ("vllm:time_to_first_token_seconds_sum", 10.0, 2.0),
     ]
 
 

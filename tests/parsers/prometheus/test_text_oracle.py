@@ -157,7 +157,9 @@ def families(draw):
     found = []
     for name in draw(
         st.lists(
-            st.sampled_from(["vllm:num_requests_running", "vllm:prompt_tokens", "up", "a_b:c"]),
+            st.sampled_from(
+                ["vllm:num_requests_running", "vllm:prompt_tokens_total", "up", "a_b:c"]
+            ),
             min_size=1,
             unique=True,
         )

@@ -34,19 +34,20 @@ def test_a_recorded_dump(read, rows, restart):
 
 
 def test_native_histograms_of_a_dump(read, rows):
+    name = '{__name__="vllm:time_to_first_token_seconds", engine="0"}'
     text = (
-        '{__name__="vllm:t", engine="0"} {count:3, sum:2.5, (0.25,0.5]:1, (1,2]:2} 10000\n'
-        '{__name__="vllm:t", engine="0"} {count:4, sum:3.5, (0.25,0.5]:2, (1,2]:2} 20000\n'
+        f"{name} {{count:3, sum:2.5, (0.25,0.5]:1, (1,2]:2}} 10000\n"
+        f"{name} {{count:4, sum:3.5, (0.25,0.5]:2, (1,2]:2}} 20000\n"
         '{__name__="up"} 1 20000\n'
     )
     parsed = read(text)
     assert parsed.coverage.matched == 3
     found = [(r["metric"], r["edge"], r["stamp"], r["value"]) for r in rows(parsed)]
     assert [f for f in found if f[1] == 0.5] == [
-        ("vllm:t_bucket", 0.5, 10.0, 1.0),
-        ("vllm:t_bucket", 0.5, 20.0, 2.0),
+        ("vllm:time_to_first_token_seconds_bucket", 0.5, 10.0, 1.0),
+        ("vllm:time_to_first_token_seconds_bucket", 0.5, 20.0, 2.0),
     ]
-    assert ("vllm:t_sum", None, 20.0, 3.5) in found
+    assert ("vllm:time_to_first_token_seconds_sum", None, 20.0, 3.5) in found
 
 
 def test_directories_are_recognised(restart, tmp_path):
