@@ -2,6 +2,7 @@
 
 import re
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -140,6 +141,7 @@ def analyze(
     a TSDB dump. Only logs, or only metrics, work too; the report says what is then not known.
     """
     from forensics.cli import render
+    from forensics.cli.command import command_line
     from forensics.config import Options
     from forensics.reports.redaction import redacted
 
@@ -163,7 +165,9 @@ def analyze(
     inputs = list(paths or [])
     if prometheus is None and not inputs:
         raise UsageError("nothing to analyze: give files or folders, or --prometheus URL")
-    analysis = redacted(_run(inputs, prometheus, selector, options, export, quiet=quiet), options)
+    analysis = _run(inputs, prometheus, selector, options, export, quiet=quiet)
+    analysis = replace(analysis, reproduce=command_line(inputs, prometheus, options))
+    analysis = redacted(analysis, options)
     look = render.Look(
         lang=lang.value, no_color=no_color, verbose=verbose, explain=explain, quiet=quiet
     )
