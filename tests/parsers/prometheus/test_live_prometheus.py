@@ -70,20 +70,18 @@ def replay(scrapes):
         yield server
 
 
-@pytest.fixture(scope="module")
-def prometheus(replay, tmp_path_factory):
-    """Start a Prometheus on loopback and let it scrape for some seconds."""
-    place = tmp_path_factory.mktemp("prometheus")
+@contextlib.contextmanager
+def running(place, config):
+    """Start a Prometheus on loopback; its data is in `place`."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
-    config = place / "prometheus.yml"
-    config.write_text(CONFIG.format(target=f"127.0.0.1:{replay.server_port}"))
+    (place / "prometheus.yml").write_text(config)
     log = (place / "log").open("w")
     server = subprocess.Popen(
         [
             "prometheus",
-            f"--config.file={config}",
+            f"--config.file={place / 'prometheus.yml'}",
             f"--storage.tsdb.path={place / 'data'}",
             f"--web.listen-address=127.0.0.1:{port}",
             "--web.enable-admin-api",
@@ -92,14 +90,14 @@ def prometheus(replay, tmp_path_factory):
         stderr=subprocess.STDOUT,
     )
     url = f"http://127.0.0.1:{port}"
+
+    def ready():
+        with contextlib.suppress(OSError):
+            return urllib.request.urlopen(f"{url}/-/ready").status == 200
+
     try:
-        deadline = time.monotonic() + 30
-        while replay.served < SCRAPES:
-            assert server.poll() is None, (place / "log").read_text()
-            assert time.monotonic() < deadline, (place / "log").read_text()
-            time.sleep(0.1)
-        time.sleep(0.5)  # what was scraped last is committed
-        yield url, place / "data"
+        until(ready, server, place / "log")
+        yield url, server
     finally:
         server.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -108,6 +106,26 @@ def prometheus(replay, tmp_path_factory):
             server.kill()
             server.wait()
         log.close()
+
+
+def until(true, server, log):
+    """Wait for something that a running server does."""
+    deadline = time.monotonic() + 60
+    while not true():
+        assert server.poll() is None, log.read_text()
+        assert time.monotonic() < deadline, log.read_text()
+        time.sleep(0.1)
+
+
+@pytest.fixture(scope="module")
+def prometheus(replay, tmp_path_factory):
+    """Let a Prometheus scrape the replay for some seconds."""
+    place = tmp_path_factory.mktemp("prometheus")
+    config = CONFIG.format(target=f"127.0.0.1:{replay.server_port}")
+    with running(place, config) as (url, server):
+        until(lambda: replay.served >= SCRAPES, server, place / "log")
+        time.sleep(0.5)  # what was scraped last is committed
+        yield url, place / "data"
 
 
 @pytest.fixture(scope="module")
@@ -208,6 +226,17 @@ def test_recording_a_server_that_nobody_scrapes(scrapes, read, rows, tmp_path):
     ]
     assert [row["value"] for row in running] == recorded
     assert (parsed.coverage.damaged, parsed.coverage.unknown) == (0, 0)
+
+
+def test_a_recorded_restart_comes_back_as_it_was_dumped(restart, tmp_path, read, points):
+    shutil.copytree(restart / "tsdb_snapshot", tmp_path / "data")
+    out = io.BytesIO()
+    with running(tmp_path, "global: {}") as (url, _):
+        window = Window(1795973200.0, 1795973500.0, 'job="vllm"')
+        got = collect(Connection(url), window, out, lambda *_: None)
+    dumped = read((restart / "tsdb_dump.txt").read_bytes(), known_series_only=True)
+    assert got.points == dumped.samples.height == 28143
+    assert points(read(out.getvalue())) == points(dumped)
 
 
 def _nobody(_taken, _failed):
