@@ -1,5 +1,7 @@
 """Look-alikes of overload: a queue, a full pool or silence, and what is really behind it."""
 
+from pathlib import Path
+
 from forensics.pipeline import analyze
 
 
@@ -88,3 +90,51 @@ def test_refused_requests_beside_served_ones(server) -> None:
 def test_twice_the_requests_and_the_same_throughput(server) -> None:
     path = server().during(600, 1201, running=32, itl=0.04, ttft=0.4).write()
     assert analyze([path]).verdict.cause == "compute-plateau"
+
+
+def test_requests_frozen_on_board_and_a_complaint_of_the_engine(server) -> None:
+    """The gauges stand still for ten minutes; vLLM itself says that a step does not end."""
+    hung = server().during(600, 1201, requests=0, running=14, usage=0.1)
+    for at in range(660, 1200, 60):
+        hung.line(
+            at,
+            "INFO [shm_broadcast.py:466] No available shared memory broadcast block found in 60 "
+            "seconds. This typically happens when some processes are hanging or doing some "
+            "time-consuming work (e.g. compilation, weight/kv cache quantization).",
+            "EngineCore",
+        )
+    verdict = analyze([hung.write()]).verdict
+    assert verdict.cause == "engine-stall"
+    assert verdict.confidence >= 0.9
+
+
+def test_a_frozen_gauge_alone_is_no_proof_of_a_stall(server) -> None:
+    """Clients went away and the gauge is not updated while the engine has nothing to do."""
+    frozen = server().during(600, 1201, requests=0, running=3, usage=0.02)
+    verdict = analyze([frozen.write()]).verdict
+    assert verdict.cause in ("healthy", "insufficient-evidence")
+
+
+def test_a_request_leaves_no_room_for_the_next_before_the_pool_is_full(server) -> None:
+    hog = server(max_model_len=400_000).always(running=6, requests=1.5)
+    hog.during(500, 800, usage=0.78, running=1, waiting=4, requests=0.1, queue=20.0, ttft=20.0)
+    assert analyze([hog.write()]).verdict.cause == "long-context-hog"
+
+
+def test_eight_ranks_in_one_log_without_metrics(server) -> None:
+    lines: list[str] = []
+    for rank in range(8):
+        one = server(engine=str(rank), seed=rank)
+        if rank == 0:
+            one.always(running=60, waiting=20, usage=0.7, requests=8)
+        else:
+            one.always(running=1 if rank == 3 else 0, requests=0.2, usage=0.002)
+        folder = Path(one.write(metrics=False))
+        part = folder / f"server-{rank}.log"
+        lines += part.read_text(encoding="utf-8").splitlines()
+        part.unlink()
+    lines.sort(key=lambda line: line[line.index(" 11-29 ") :][:15])
+    (folder / "server.log").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    analysis = analyze([str(folder)])
+    assert analysis.verdict.cause == "replica-imbalance"
+    assert len(analysis.engines) == 8

@@ -1,5 +1,6 @@
 """Look-alikes that are no incident, or too little to judge: nothing may be named."""
 
+import numpy as np
 import pytest
 
 from forensics.pipeline import analyze
@@ -71,3 +72,25 @@ def test_more_load_with_unchanged_hits_is_healthy(server) -> None:
     """A higher batch alone is no incident while throughput grows with it."""
     grown = server().during(600, 1201, requests=8, running=32, usage=0.2)
     assert analyze([grown.write()]).verdict.cause == "healthy"
+
+
+@pytest.mark.parametrize("shape", ["sine", "ramp", "bursts"])
+def test_load_that_varies_with_what_the_engine_can_do_is_healthy(server, shape) -> None:
+    """Requests, running and token times move together; now and then one request waits a moment."""
+    varied = server(seconds=1800.0, noise=0.1)
+    rng = np.random.default_rng(7)
+    at = varied.times / varied.seconds
+    load = {
+        "sine": 1 + 0.5 * np.sin(2 * np.pi * at),
+        "ramp": 0.5 + at,
+        "bursts": 1.0 + (rng.random(at.size) < 0.08),
+    }[shape]
+    levels = varied.levels
+    levels["requests"] = 4 * load
+    levels["itl"] = 0.01 + 0.006 * load
+    levels["running"] = rng.poisson(4 * load * 200 * levels["itl"]).astype(float)
+    levels["usage"] = levels["running"] * 0.003 + 0.01
+    levels["waiting"] = np.where(rng.random(at.size) < 0.05, 1.0, 0.0)
+    analysis = analyze([varied.write()])
+    assert analysis.verdict.cause == "healthy"
+    assert not analysis.findings
