@@ -29,6 +29,7 @@ request router of vLLM's production stack, which share the prefix.
 """
 
 import difflib
+import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from functools import cache
@@ -62,11 +63,18 @@ def look(document: Document) -> Iterator[Remark]:
             continue
         if name in _ROUTER or any(fnmatchcase(name, known) for known in document.recorded):
             continue
-        if mention.query.role == "mention" and ("_" not in name or _begins_names(name)):
+        if mention.query.role == "mention" and (
+            "_" not in name or _begins_names(name) or _STAND_INS.fullmatch(name)
+        ):
             continue  # an image tag such as vllm:latest, or the beginning of several names
         near = _nearest(name)
         hint = f" Did you mean {near}?" if near else ""
         yield mention.remark(f"No vLLM release exposes a metric {name}.{hint}")
+
+
+_STAND_INS = re.compile(
+    r"vllm:(?:x+|foo|bar|metric|name|metric_name|some_metric)(?:_total|_bucket)?"
+)
 
 
 @cache

@@ -50,7 +50,9 @@ _EXPOSITION = re.compile(
 _YAML_SIGNS = re.compile(
     r"^\s*(?:- )?(?:groups|kind|services|apiVersion|alert|record|expr|args):", re.M
 )
-_EXPRESSION_SIGN = re.compile(r"[(\[{<>*/+=]|\s-\s")
+_SHORTHAND = re.compile(r"(vllm:[a-zA-Z_][\w:]*)(\*|(?:/_\w+)+|\{(?:[\w ,|/.…]|=(?![\"\'~]))*\})?")
+"""A metric as people name it in running text: alone, with a star, with further suffixes behind a
+slash, or with the names of its labels in braces."""
 _QUERY_STARTS = re.compile(
     r"^\s*(?:-?\(|sum|avg|max|min|rate|irate|increase|histogram_quantile|vllm[:_])"
 )
@@ -236,9 +238,9 @@ def _add_inline(code: Mapped, parts: Parts) -> None:
         found = single_flag(code)
         if found is not None:
             parts.commands.append(found)
-    elif METRIC.match(text) and not _EXPRESSION_SIGN.search(text):
-        if re.fullmatch(r"vllm:[\w:]+", text):
-            parts.add_query(code, "text")
+    elif (short := _SHORTHAND.fullmatch(text)) is not None:
+        if short[2] != "*":
+            parts.add_query(code.cut(*short.span(1)), "text")
     elif METRIC.search(text) and not _EXPOSITION.search(text) and _is_query(text):
         parts.add_query(code, "text")
 

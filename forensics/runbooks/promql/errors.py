@@ -57,8 +57,9 @@ def locate(text: str, words: str) -> SyntaxFault:
         fault = _misfit(previous, token, text)
         if fault is not None:
             return fault
-    end = len(text.rstrip())
-    return SyntaxFault(words, len(text) - len(text.lstrip()), max(end, 1))
+    if not text.strip():
+        return SyntaxFault(words, 0, len(text))
+    return SyntaxFault(words, len(text) - len(text.lstrip()), len(text.rstrip()))
 
 
 def _misfit(previous: Token | None, token: Token | None, text: str) -> SyntaxFault | None:
