@@ -1,7 +1,9 @@
 """The pipeline itself: read, settle clocks, write diaries, judge, weigh, recommend, record."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import forensics
 import parsers
@@ -13,7 +15,7 @@ from forensics.ceiling.sweep_compare import Targets
 from forensics.config import Options
 from forensics.diary.engines import map_engines
 from forensics.diary.write import write_diary
-from forensics.errors import InputError
+from forensics.errors import InputError, UsageError
 from forensics.evidence import Evidence
 from forensics.pipeline import views
 from forensics.pipeline.impact import impact_of
@@ -60,18 +62,25 @@ def run(
     options = options or Options()
     read = ReadOptions()
     evidence = parsers.read(paths, read, progress) if progress else parsers.read(paths, read)
-    return run_evidence(evidence, options)
+    return run_evidence(evidence, options, time.time())
 
 
-def run_evidence(evidence: Evidence, options: Options) -> Outcome:
-    """Analyse evidence that was read already; see `analyze`."""
+def run_evidence(evidence: Evidence, options: Options, now: float | None = None) -> Outcome:
+    """Analyse evidence that was read already; see `analyze`.
+
+    Args:
+        evidence: all rows.
+        options: what the operator asked for.
+        now: UTC seconds of the reading: the age of what has none (standard input), which settles
+            the year of a log that prints none when nothing else does.
+    """
     engines = map_engines(evidence)
     if not engines.keys and not _described(evidence):
         raise InputError(_nothing_of_vllm(evidence))
     mtimes = {
-        index: source.mtime
+        index: mtime
         for index, source in enumerate(evidence.sources)
-        if source.mtime is not None
+        if (mtime := source.mtime if source.mtime is not None else now) is not None
     }
     settled = settle(evidence, engines, options.tz, mtimes)
     evidence = settled.evidence
@@ -95,7 +104,18 @@ def _clipped(timelines: list[EngineTimeline], options: Options) -> tuple[EngineT
     since = options.since
     if options.since_end_s is not None and timelines:
         since = max(window_of(timeline)[1] for timeline in timelines) - options.since_end_s
-    return tuple(clip(timeline, since, options.until) for timeline in timelines)
+    clipped = tuple(clip(timeline, since, options.until) for timeline in timelines)
+    whole = [window_of(timeline) for timeline in timelines]
+    seen = [window for window in whole if window[1] > 0]
+    if seen and not any(window_of(timeline)[1] > 0 for timeline in clipped):
+        begin, end = (
+            datetime.fromtimestamp(edge, UTC).isoformat(timespec="seconds")
+            for edge in (min(w[0] for w in seen), max(w[1] for w in seen))
+        )
+        raise UsageError(
+            f"--since and --until leave nothing to judge: the data reach from {begin} to {end}"
+        )
+    return clipped
 
 
 def _record(
@@ -168,7 +188,7 @@ def _ceiling(engine: JudgedEngine, verdict: Verdict, options: Options) -> Ceilin
 def _described(evidence: Evidence) -> bool:
     """Tell whether a metrics endpoint was read that describes its metrics and holds no sample."""
     return any(
-        one.format == "prometheus-text" and one.samples == 0 and one.note is not None
+        one.format == "prometheus-text" and one.matched == 0 and one.note is not None
         for one in evidence.coverage
     )
 

@@ -15,6 +15,7 @@ from forensics.errors import UsageError
 DAY = 86400.0
 REFERENCE_YEAR = 1972
 _HALF_YEAR = 183 * DAY
+_OF_THE_FILE_S = 30 * DAY
 _LEAST_JUMP_S = 1800.0  # Lord Howe Island changes its clocks by half an hour
 
 
@@ -69,10 +70,11 @@ def year_nearest(stamp: float, target: float) -> int:
 def year_before(stamp: float, latest: float) -> int:
     """Give the last year in which a year-less stamp is not after a known time (UTC seconds).
 
-    A log is not older than its last change, whatever its zone: one day more is allowed.
+    A log is not younger than the last change of its file; a month more is allowed, because copies
+    and archives do not always keep that time.
     """
     year = datetime.fromtimestamp(latest, UTC).year + 1
-    while float(date_stamps(np.array([stamp]), year)[0]) > latest + DAY:
+    while float(date_stamps(np.array([stamp]), year)[0]) > latest + _OF_THE_FILE_S:
         year -= 1
     return year
 
