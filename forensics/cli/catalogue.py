@@ -30,5 +30,11 @@ def explain(
             text = inspect.getdoc(sys.modules[type(rule).__module__]) or ""
             typer.echo(text)
             return
+    from forensics.runbooks.checks import CHECKS
+
+    for check in CHECKS:  # the checks of `forensics lint` have pages of the same kind
+        if wanted in (check.id.lower(), check.name):
+            typer.echo(check.page.strip())
+            return
     names = ", ".join(rule.id for rule in RULES)
     raise UsageError(f"no cause {rule_id!r}; known: {names}")
