@@ -191,7 +191,7 @@ def told(
 ) -> bool:
     """Print one line; return whether the goal is met."""
     good = figure >= goal if relation == ">=" else figure <= goal
-    speed = f"{size / 1e6:7.0f} MB  {ours.wall_s:6.2f} s  {size / 1e6 / ours.wall_s:6.0f} MB/s"
+    speed = f"{size / 1e6:5.0f} MB {ours.wall_s:6.2f} s (processor {ours.cpu_s:.2f} s)"
     outcome = f"goal {relation} {goal}: {'met' if good else 'MISSED'}"
     print(f"{name:12} {speed}  {figure:7.2f} {unit} ({outcome})")
     return good
