@@ -89,6 +89,19 @@ class BlockPool:
         self.free -= count
         return taken
 
+    def take(self) -> int:
+        """Take one block from the head: what a decoding request needs, the most frequent of all."""
+        after = self._next
+        block = after[0]
+        right = after[block]
+        after[0] = right
+        self._prev[right] = 0
+        self._ref[block] = 1
+        if self._hash[block] != NO_HASH:
+            self._forget(block)
+        self.free -= 1
+        return block
+
     def register(self, block: int, value: int) -> None:
         """Give a full block its hash; it may be hit from now on."""
         self._hash[block] = value
@@ -135,10 +148,8 @@ class BlockPool:
         value = self._hash[block]
         self._hash[block] = NO_HASH
         self.evictions += 1
-        known = self._cached[value]
+        known = self._cached.pop(value)
         if isinstance(known, int):
-            del self._cached[value]
             return
         known.remove(block)
-        if len(known) == 1:
-            self._cached[value] = known[0]
+        self._cached[value] = known if len(known) > 1 else known[0]

@@ -109,9 +109,16 @@ class Simulation:
             took = True
             if self._preempt_last() is request:
                 return True
-        self._register(request, request.base + self._step - request.base_step)
-        request.blocks += self.pool.allocate(1)
-        self._plan_growth(request)
+        blocks = request.blocks
+        if self.server.prefix_caching:
+            # All blocks are full: that is why another one is needed.
+            for place in range(request.registered, len(blocks)):
+                self.pool.register(blocks[place], request.hashes[place])
+            request.registered = len(blocks)
+        blocks.append(self.pool.take())
+        step = self._step + self.server.block_size
+        if step <= request.finish_step:
+            heappush(self._fills, (step, request.seq, request.epoch, request))
         return took
 
     def _chunk(self, request: Request, want: int) -> tuple[int, bool]:

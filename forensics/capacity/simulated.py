@@ -138,12 +138,20 @@ def chain(request: Request, block_size: int) -> list[int]:
     filled = 0
     for identity, length in (*request.segments, (request.answer, request.output)):
         start = 0
-        while start < length:
-            stop = min(length, start + block_size - filled)
-            value = hash((value, identity, start, stop))
-            filled += stop - start
-            start = stop
-            if filled == block_size:
-                found.append(value)
-                filled = 0
+        if filled:
+            # Fill up the block in which the piece before ended.
+            start = min(length, block_size - filled)
+            value = hash((value, identity, 0, start))
+            filled += start
+            if filled < block_size:
+                continue
+            found.append(value)
+            filled = 0
+        whole = length - (length - start) % block_size
+        for place in range(start, whole, block_size):
+            value = hash((value, identity, place, place + block_size))
+            found.append(value)
+        if whole < length:
+            value = hash((value, identity, whole, length))
+            filled = length - whole
     return found
