@@ -1,6 +1,6 @@
 """Inputs and options → the command line that gives the same result, for reports to quote.
 
-Only what changes the result is in it: no output files, no colours; and no user or password of a URL.
+Only what changes the result is in it: no output files, no colours, and nobody's password.
 """
 
 import shlex
