@@ -5,6 +5,7 @@ An analysis of one engine needs nothing from another, apart from rules that comp
 
 from dataclasses import dataclass
 
+import numpy as np
 import polars as pl
 
 from forensics.attribution import Contents, as_counted, attribute, figures
@@ -20,6 +21,10 @@ _MOST = 0.5
 # What weighs less than this is no opinion (guess: below the resolution of any witness).
 _LEAST_WEIGHT = 0.05
 _ENOUGH_POINTS = 8
+# Lines from which the spread of one interval is taken, and standard errors that are no wander.
+_EARLY_LINES = 30
+_ERRORS = 3.0
+_NORMAL_QUARTER = 0.3186  # first quartile of the absolute value of a standard normal variable
 # A pool this full in this many points may have preempted; two points are a passing peak (guess).
 _FULL = 0.95
 _FULL_POINTS = 3
@@ -173,14 +178,18 @@ def _missing(timeline: EngineTimeline) -> tuple[str, ...]:
 
 
 def _fell(logged: pl.Series) -> bool:
-    """Tell whether the printed rate fell from its best after the first lines.
+    """Tell whether the printed rate fell by 0.05 or more from its best, beyond its early wander.
 
-    It spans 1,000 requests, so it shows a part of a fall only, and hardly wanders by itself.
+    Below 1,000 requests the printed rate is a mean over all of them, so its k-th value wanders by
+    the spread of one interval over the root of k; an interval moves it by that spread over k.
     """
-    values = logged.to_list()[2:]
-    best = 0.0
-    for value in values:
-        best = max(best, value)
-        if best - value >= _PRINTED_FALL:
-            return True
-    return False
+    values = logged.to_numpy()[2:]
+    if values.size < _ENOUGH_POINTS:
+        return False
+    lines = np.arange(3, values.size + 3)
+    moves = (np.abs(np.diff(values)) * lines[1:])[: _EARLY_LINES - 1]
+    # The quarter that moved least: a fall itself moves every line behind it.
+    spread = float(np.quantile(moves, 0.25)) / _NORMAL_QUARTER
+    beyond = np.maximum(0.05, _ERRORS * spread / np.sqrt(lines))
+    lowest = np.minimum.accumulate(values[::-1])[::-1]
+    return bool((values - lowest >= beyond).any())
