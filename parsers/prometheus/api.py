@@ -16,7 +16,11 @@ from forensics.errors import InputError, UsageError
 from parsers.prometheus.api_http import Connection, RefusedError
 
 CHUNK_S = 3600.0
-"""Length of a piece of raw samples: 240 points per series at the usual 15 s."""
+"""Length of the first piece of raw samples: 240 points per series at the usual 15 s."""
+
+MAX_CHUNK_S = 86400.0
+SMALL_BYTES = 8 << 20
+"""After an answer smaller than this the next piece is twice as long, up to a day."""
 
 MAX_POINTS = 10_000
 """Points per series of a piece with a step; Prometheus and Thanos refuse more than 11,000."""
@@ -181,6 +185,7 @@ class _Pieces:
         self._window = window
         self._out = out
         self._length = CHUNK_S if window.step_s is None else window.step_s * MAX_POINTS
+        self._longest = MAX_CHUNK_S if window.step_s is None else self._length
         self.answers = 0
         self.bytes = 0
         self.points = 0
@@ -197,10 +202,12 @@ class _Pieces:
             except RefusedError as error:
                 if self._length <= MIN_CHUNK_S or not _TOO_MUCH.search(str(error)):
                     raise
-                self._length = max(self._length / 2, MIN_CHUNK_S)
+                self._length = self._longest = max(self._length / 2, MIN_CHUNK_S)
                 continue
             self._write(answer if first or step is not None else _without_first(answer, start))
             first = False
+            if len(answer) < SMALL_BYTES:
+                self._length = min(self._length * 2, self._longest)
             # A step grid goes on one step behind the last point; raw pieces touch.
             start = end if step is None else start + step * (1 + (end - start) // step)
             yield min((start - window.start) / (window.end - window.start), 1.0)

@@ -150,7 +150,7 @@ def test_raw_samples_of_the_series_that_matter_each_once(server, read, rows, ope
         ("up", "10.0.0.1:8000"): expected,
         ("DCGM_FI_DEV_GPU_UTIL", "10.0.0.1:9400"): expected,
     }
-    assert got.answers == 6
+    assert got.answers == 4
     assert got.points == 3 * len(expected)
 
 
@@ -161,6 +161,14 @@ def test_a_piece_that_is_too_large_is_halved(server, read, rows):
     assert got.answers > 12
     assert all(stamps == sorted(set(stamps)) for stamps in result.values())
     assert [len(stamps) for stamps in result.values()] == [481, 481, 481]
+
+
+def test_pieces_grow_up_to_a_day_while_answers_are_small(server):
+    _, got, _ = fetched(address(server), Window(START - 90 * 3600, START))
+    asked = [parse_qs(urlsplit(one.path).query) for one in server.behaviour["seen"]]
+    hours = [int(re.search(r"(\d+)ms", one["query"][0])[1]) / 3.6e6 for one in asked[1:]]
+    assert hours == [1, 2, 4, 8, 16, 24, 24, 11, 24, 24, 24, 18, 24, 24, 24, 18]
+    assert got.points == 3
 
 
 def test_a_limit_that_no_piece_meets_is_told(server):
@@ -206,7 +214,7 @@ def test_failures_that_pass_are_waited_out(server):
     ]
     _, got, naps = fetched(address(server))
     assert naps == [0.5, 7.0, 2.0]
-    assert got.answers == 6
+    assert got.answers == 4
 
 
 def test_a_server_that_keeps_failing_is_given_up(server):
@@ -225,12 +233,12 @@ def test_nobody_there(server):
 
 def test_bearer_token_and_basic(server):
     server.behaviour["authorization"] = "Bearer s3cret"
-    assert fetched(address(server), login=Login(token="s3cret\n"))[1].answers == 6
+    assert fetched(address(server), login=Login(token="s3cret\n"))[1].answers == 4
     pair = base64.b64encode("bob:pä:ss".encode()).decode()
     server.behaviour["authorization"] = f"Basic {pair}"
-    assert fetched(address(server), login=Login(user="bob", password="pä:ss"))[1].answers == 6
+    assert fetched(address(server), login=Login(user="bob", password="pä:ss"))[1].answers == 4
     in_url = address(server).replace("127", "bob:p%C3%A4%3Ass@127", 1)
-    assert fetched(in_url)[1].answers == 6
+    assert fetched(in_url)[1].answers == 4
     with pytest.raises(InputError) as caught:
         fetched(in_url.replace("bob", "eve"))
     assert "HTTP 401: Unauthorized" in str(caught.value)
@@ -251,7 +259,7 @@ def test_headers_for_tenants(server):
 def test_the_address_of_a_page_will_do(server, page):
     server.behaviour["prefix"] = "/select/0/prometheus"
     _, got, _ = fetched(address(server, prefix="/select/0/prometheus" + page))
-    assert got.answers == 6
+    assert got.answers == 4
 
 
 def test_warnings_are_passed_on_once(server):
@@ -313,7 +321,7 @@ def test_tls(server, tmp_path):
     url = address(server, "https")
     with pytest.raises(InputError, match="--ca-file names the certificates to trust"):
         fetched(url)
-    assert fetched(url, tls=Tls(ca_file=certificate))[1].answers == 6
-    assert fetched(url, tls=Tls(insecure=True))[1].answers == 6
+    assert fetched(url, tls=Tls(ca_file=certificate))[1].answers == 4
+    assert fetched(url, tls=Tls(insecure=True))[1].answers == 4
     with pytest.raises(UsageError, match="TLS files cannot be used"):
         fetched(url, tls=Tls(ca_file=tmp_path / "missing.pem"))
