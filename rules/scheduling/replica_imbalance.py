@@ -140,7 +140,7 @@ class ReplicaImbalance:
             actions=(
                 Action(Message("SCH304.router"), Message("SCH304.router_effect")),
                 Action(Message("SCH304.members"), Message("SCH304.members_effect"),
-                       "vllm:num_requests_running", 2),
+                       "sum by (instance, engine) (vllm:num_requests_running)", 2),
             ),
         )  # fmt: skip
 

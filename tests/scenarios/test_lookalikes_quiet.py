@@ -94,3 +94,15 @@ def test_load_that_varies_with_what_the_engine_can_do_is_healthy(server, shape) 
     analysis = analyze([varied.write()])
     assert analysis.verdict.cause == "healthy"
     assert not analysis.findings
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_printed_rate_wanders_while_few_requests_stand_behind_it(server, seed) -> None:
+    """Stats lines alone: below 1,000 requests the rate is a mean over all of them so far."""
+    path = server(seed=seed, hit_noise=0.08, noise=0.15).write(metrics=False)
+    assert analyze([path]).verdict.cause == "healthy"
+
+
+def test_a_printed_rate_that_falls_for_good_is_not_called_healthy(server) -> None:
+    fallen = server().during(600, 1201, hit=0.1)
+    assert analyze([fallen.write(metrics=False)]).verdict.cause != "healthy"
