@@ -5,7 +5,38 @@ import io
 import lzma
 import zlib
 from collections.abc import Callable
-from typing import BinaryIO, cast
+from functools import partial
+from typing import BinaryIO, Protocol, cast
+
+
+class _Inflater(Protocol):
+    """What is used of a decompressor of zlib or of its faster twin."""
+
+    @property
+    def unconsumed_tail(self) -> bytes:
+        """Input that was not needed yet."""
+
+    @property
+    def unused_data(self) -> bytes:
+        """Input behind the end of the member."""
+
+    @property
+    def eof(self) -> bool:
+        """Whether the end of the member was reached."""
+
+    def decompress(self, data: bytes, max_length: int, /) -> bytes:
+        """Unpack up to `max_length` bytes."""
+
+
+try:
+    # Unpacks logs three to four times as fast as zlib; there are no builds of it for rare machines.
+    from isal import isal_zlib
+
+    _decompressor: Callable[[], _Inflater] = partial(isal_zlib.decompressobj, wbits=31)
+    _inflate_error = cast(type[Exception], isal_zlib.IsalError)
+except ImportError:
+    _decompressor = partial(zlib.decompressobj, wbits=31)
+    _inflate_error = zlib.error
 
 GUARD_BYTES = 1 << 30  # below this much output no ratio is suspicious enough to stop
 PACKED_BYTES = 1 << 20
@@ -18,7 +49,7 @@ MAGICS: tuple[tuple[bytes, str], ...] = (
     (b"\x28\xb5\x2f\xfd", "zstd"),
 )
 SUFFIXES = (".gz", ".bz2", ".xz", ".zst", ".zstd")
-BROKEN = (EOFError, OSError, lzma.LZMAError, zlib.error)
+BROKEN = (EOFError, OSError, lzma.LZMAError, zlib.error, _inflate_error)
 
 
 def compression_of(head: bytes) -> str | None:
@@ -102,7 +133,7 @@ class _Gunzip(io.RawIOBase):
     def __init__(self, packed: BinaryIO) -> None:
         super().__init__()
         self._packed = packed
-        self._inflater = zlib.decompressobj(wbits=31)
+        self._inflater = _decompressor()
         self._pending = b""
         self._inside = False  # a member
 
@@ -117,7 +148,7 @@ class _Gunzip(io.RawIOBase):
             self._pending = self._inflater.unconsumed_tail
             if self._inflater.eof:
                 self._pending = self._inflater.unused_data
-                self._inflater = zlib.decompressobj(wbits=31)
+                self._inflater = _decompressor()
                 self._inside = False
             if data:
                 buffer[: len(data)] = data

@@ -55,10 +55,14 @@ class ChunkReader:
         """What was read so far."""
         return self.scanner.part
 
-    def next_part(self) -> Part:
-        """Return what was read so far and begin a new part."""
-        part, self.scanner.part = self.scanner.part, Part()
-        return part
+    @property
+    def between_lines(self) -> bool:
+        """Whether reading may go on elsewhere: in no line that is skipped or that was cut."""
+        return not self._skipping and not self.scanner.holds_cut_lines
+
+    def rest(self) -> tuple[int, bytes]:
+        """Return the beginning of a line that was read last, and its offset."""
+        return self._offset, bytes(self._buffer[PAD : self._filled])
 
     def fill(self, stream: Readable) -> bool:
         """Read some more of the stream and the lines that are whole now; False at its end."""

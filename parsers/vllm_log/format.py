@@ -1,9 +1,8 @@
 """The log of a vLLM server, in whatever release and wrapper, as an input format."""
 
+from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import BinaryIO, cast
 
 import polars as pl
@@ -13,10 +12,13 @@ from parsers.interface import Parsed, Progress, ReadOptions, Source
 from parsers.read_ahead import ReadAhead
 from parsers.vllm_log.assemble import REQUEST_ROWS_BYTES, assemble
 from parsers.vllm_log.chunks import ChunkReader, Readable
-from parsers.vllm_log.frames import Stretch, spilled, stretch
-from parsers.vllm_log.parallel import SEGMENT_BYTES, read_file, workers_for
+from parsers.vllm_log.division import file_tasks, stream_tasks
+from parsers.vllm_log.frames import Stretch, stretch
+from parsers.vllm_log.parallel import WORTH_BYTES, Task, read_tasks, workers_for
 from parsers.vllm_log.scanner import Scanner
 from parsers.vllm_log.whole_text import WHOLE_BYTES, broken_width, joined, newest_first, split
+
+ALONE_BYTES = 64 << 20  # of a stream of unknown length, before workers are started
 
 
 def is_text(head: bytes) -> bool:
@@ -111,36 +113,46 @@ def _read(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
     workers = 0 if source.local_path is None else workers_for(size)
     if source.local_path is None or not workers:
         return _streamed(source, progress)
-    count_requests = size > REQUEST_ROWS_BYTES
-    path = source.local_path
 
     def report(done: int) -> None:
         progress(source.path, done, size)
 
-    done = read_file(path, size, report, count_requests=count_requests, workers=workers)
-    return done, size
+    tasks = iter(file_tasks(source.local_path, size))
+    return read_tasks(tasks, report, count_requests=True, workers=workers), size
 
 
 def _streamed(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
-    """Read a source from its start to its end."""
+    """Read a source from its start to its end, alone at first, with workers when it is long."""
     total = source.size or 0
-    done: list[Stretch] = []
-    begun = 0
-    folder: str | None = None
     reader = ChunkReader(count_requests=total > REQUEST_ROWS_BYTES)
     with ExitStack() as open_now:
         stream: Readable = cast(Readable, open_now.enter_context(source.open()))
         if source.local_path is None:
-            # Unpacking takes as long as reading the lines; plain files are there at once.
+            # Unpacking takes time of its own; plain files are there at once.
             stream = open_now.enter_context(closing(ReadAhead(cast(BinaryIO, stream))))
         while reader.fill(stream):
             progress(source.path, reader.size, total)
             reader.count_requests |= reader.size > REQUEST_ROWS_BYTES
-            if reader.size - begun > SEGMENT_BYTES:
-                begun = reader.size
-                if folder is None:
-                    folder = open_now.enter_context(
-                        TemporaryDirectory(prefix="forensics-", ignore_cleanup_errors=True)
-                    )
-                done.append(spilled(stretch(reader.next_part()), Path(folder), str(begun)))
-    return [*done, stretch(reader.part)], reader.size
+            if reader.size > ALONE_BYTES and reader.between_lines:
+                return _shared(source, stream, reader, progress)
+    return [stretch(reader.part)], reader.size
+
+
+def _shared(
+    source: Source, stream: Readable, reader: ChunkReader, progress: Progress
+) -> tuple[list[Stretch], int]:
+    """Read the rest of a stream in stretches, on all cores."""
+    size = reader.size
+
+    def tasks() -> Iterator[Task]:
+        nonlocal size
+        offset, held = reader.rest()
+        for task in stream_tasks(stream, offset, held):
+            size = task.end
+            yield task
+
+    def report(done: int) -> None:
+        progress(source.path, reader.size + done, source.size or 0)
+
+    done = read_tasks(tasks(), report, count_requests=True, workers=workers_for(WORTH_BYTES))
+    return [stretch(reader.part), *done], max(size, reader.size)

@@ -74,6 +74,11 @@ class Scanner:
         self._unknown = ""
         self._pending: dict[str | None, str] = {}
 
+    @property
+    def holds_cut_lines(self) -> bool:
+        """Whether a line that a runtime cut waits for its rest."""
+        return bool(self._pending)
+
     def line(self, raw: bytes | bytearray, offset: int) -> None:
         """Read one physical line, without its line feed, that starts at `offset`."""
         if len(raw) > MAX_LINE_BYTES:

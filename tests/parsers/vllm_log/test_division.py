@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from parsers.vllm_log import assemble as assembling
 from parsers.vllm_log.chunks import ChunkReader
+from parsers.vllm_log.division import file_tasks, stream_tasks
 from parsers.vllm_log.frames import stretch
-from parsers.vllm_log.parallel import Segment, read_file, read_segment, segments
+from parsers.vllm_log.parallel import Task, read_task, read_tasks
 
 _PATH = Path(__file__).parent.parent / "conftest.py"
 _SPEC = importlib.util.spec_from_file_location("parsers_support", _PATH)
@@ -83,14 +84,19 @@ def test_worker_processes_give_the_same_rows(tmp_path):
     content = support.recorded("restart-v032") * 3
     path = tmp_path / "server.log"
     path.write_bytes(content)
-    pieces = segments(str(path), len(content), wanted=50_000)
-    assert len(pieces) > 5
-    assert [piece.start for piece in pieces[1:]] == [piece.end for piece in pieces[:-1]]
-    alone = [read_segment(str(path), piece, count_requests=True) for piece in pieces]
-    shared = read_file(
-        str(path), len(content), count_requests=True, workers=1, segment_bytes=50_000
-    )
+    tasks = file_tasks(str(path), len(content), wanted=50_000)
+    assert len(tasks) > 5
+    assert [task.start for task in tasks[1:]] == [task.end for task in tasks[:-1]]
+    alone = [read_task(task, count_requests=True) for task in tasks]
+    shared = read_tasks(iter(tasks), count_requests=True, workers=1)
     assert rows(alone) == rows(shared) == rows(whole(content))
+
+
+def test_worker_processes_are_handed_what_was_unpacked():
+    content = support.recorded("restart-v032") * 3
+    tasks = stream_tasks(io.BytesIO(content[7:]), 0, content[:7], wanted=60_000)
+    shared = read_tasks(tasks, count_requests=True, workers=2)
+    assert rows(shared) == rows(whole(content))
 
 
 def test_a_worker_that_dies_costs_nothing(tmp_path, monkeypatch):
@@ -100,22 +106,36 @@ def test_a_worker_that_dies_costs_nothing(tmp_path, monkeypatch):
     content = support.recorded("restart-v032")
     path = tmp_path / "server.log"
     path.write_bytes(content)
-    done = read_file(str(path), len(content), count_requests=True, workers=2, segment_bytes=20_000)
+    tasks = file_tasks(str(path), len(content), wanted=20_000)
+    done = read_tasks(iter(tasks), count_requests=True, workers=2)
     assert rows(done) == rows(whole(content))
 
 
-def test_segments_never_cut_a_line_that_a_runtime_cut(tmp_path):
+def test_no_stretch_ends_in_a_line_that_a_runtime_cut(tmp_path):
     lines = []
     for number in range(200):
         lines.append(f"2026-05-12T08:01:39.33Z stdout P INFO 05-12 08:01:39 part {number} ")
         lines.append("2026-05-12T08:01:39.33Z stdout F and its end")
     path = tmp_path / "server.log"
     path.write_text("\n".join(lines) + "\n")
-    size = path.stat().st_size
-    for piece in segments(str(path), size, wanted=1000)[1:]:
-        before = path.read_bytes()[: piece.start].splitlines()[-1]
-        assert b"stdout F" in before
-    assert segments(str(path), 10, wanted=1000) == [Segment(0, 10)]
+    content = path.read_bytes()
+    for task in file_tasks(str(path), len(content), wanted=1000)[1:]:
+        assert b"stdout F" in content[: task.start].splitlines()[-1]
+    streamed = list(stream_tasks(io.BytesIO(content), 0, b"", wanted=1000))
+    assert len(streamed) > 10
+    assert b"".join(task.data for task in streamed) == content
+    for task in streamed:
+        assert b"stdout F" in task.data.splitlines()[-1]
+    assert file_tasks(str(path), 10, wanted=1000) == [Task(0, 10, str(path))]
+
+
+@pytest.mark.parametrize("wanted", [1 << 16, 1 << 24])
+def test_overlong_lines_of_a_stream_count_once(wanted):
+    line = b"INFO 01-15 10:23:45 metrics.py:367] Prefix cache hit rate: GPU: 57.30%, CPU: 0.00%\n"
+    content = line + b"x" * (9 << 20) + b"\n" + line + b"y" * (5 << 20) + b"\n" + line
+    tasks = list(stream_tasks(io.BytesIO(content), 0, b"", wanted=wanted))
+    done = read_tasks(iter(tasks), count_requests=True, workers=0)
+    assert rows(done) == rows(whole(content))
 
 
 @pytest.mark.parametrize("packed", [False, True])
@@ -129,7 +149,8 @@ def test_a_stream_that_is_spilled_in_parts_gives_the_same_rows(tmp_path, monkeyp
     path = tmp_path / ("server.log.gz" if packed else "server.log")
     path.write_bytes(gzip.compress(content) if packed else content)
     plain = parsers.read([str(path)])
-    monkeypatch.setattr(log_format, "SEGMENT_BYTES", 20_000)
+    monkeypatch.setattr(log_format, "ALONE_BYTES", 20_000)
+    monkeypatch.setattr("parsers.vllm_log.division.BLOCK_BYTES", 30_000)
     monkeypatch.setattr("parsers.vllm_log.chunks.CHUNK_BYTES", 5_000)
     spilled = parsers.read([str(path)])
     assert spilled.events.rows() == plain.events.rows()
