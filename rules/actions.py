@@ -56,6 +56,13 @@ def fix_template(rank: int) -> Action:
     return Action(Message("action.template"), Message("effect.template"), None, rank)
 
 
+def larger_batch(rank: int) -> Action:
+    """Raise the batch where traffic shares nothing: there is no cache to protect."""
+    return Action(
+        Message("PC108.batch"), Message("PC108.batch_effect"), "--max-num-seqs <ceiling>", rank
+    )
+
+
 def wait_or_warm(rank: int) -> Action:
     """Let the cache refill, or warm it."""
     return Action(Message("action.warm"), Message("effect.warm"), None, rank)

@@ -38,11 +38,12 @@ References
 from dataclasses import dataclass
 
 from forensics.catalog.messages import Message
-from rules.actions import fix_template, probe, route_by_prefix
+from rules.actions import fix_template, larger_batch, probe, route_by_prefix
 from rules.exhibits import compare
 from rules.interface import Case, Opinion, Params, Severity
 from rules.prefix_cache.strength import strength
 from rules.repeats import still_repeats
+from rules.workload import ONE_OFF, workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +101,15 @@ class DiversityLoss:
                 *compare(case, "usage_per_running", note=Message("note.sharing_lost")),
                 *compare(case, "usage_max", note=Message("note.pool_had_room")),
                 *compare(case, "requests_per_s", "running", note=Message("note.load_unchanged")),
+                *workload(case),
             ),
             against=compare(case, "residence_s", "preemptions", "saturated"),
-            actions=(fix_template(1), route_by_prefix(case, 2), probe(3)),
+            actions=(
+                fix_template(1),
+                route_by_prefix(case, 2),
+                probe(3),
+                *((larger_batch(4),) if case.episode.level <= ONE_OFF else ()),
+            ),
             would_decide=Message("decide.potential"),
             missing=() if decided else ("request contents or block histograms",),
         )

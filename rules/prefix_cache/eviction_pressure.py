@@ -47,6 +47,7 @@ from rules.interface import Case, Opinion, Params, Severity
 from rules.prefix_cache.regime import SATURATED_SHARE, regime_share
 from rules.prefix_cache.strength import strength
 from rules.repeats import hits_vanished
+from rules.workload import workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +107,7 @@ class EvictionPressure:
                 *compare(case, "residence_s", note=Message("note.residence")),
                 *compare(case, "block_idle_s", "block_reuse_s", note=Message("note.blocks")),
                 *compare(case, "usage", note=Message("note.usage_pinned")),
+                *workload(case),
             ),
             against=compare(case, "prompt_len", "usage_per_running"),
             actions=(

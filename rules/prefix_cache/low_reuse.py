@@ -39,9 +39,10 @@ from dataclasses import dataclass
 
 from forensics.attribution import Figures
 from forensics.catalog.messages import Message
-from rules.actions import probe
+from rules.actions import larger_batch, probe
 from rules.exhibits import compare, stated
-from rules.interface import Action, Case, Opinion, Params, Severity
+from rules.interface import Case, Opinion, Params, Severity
+from rules.workload import best_rate, workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,6 @@ class LowReuseParams(Params):
             what batch-ceiling.md 7.4 gives (10 to 20 %).
         surely_low: lower end of the same, ratio.
         least_requests: requests behind the rate; 100 is diagnosis.md, section 0.
-        stretch_points: points of a stretch that would show reuse (diagnosis.md 3.3: segments of 8).
         long_residence_s: seconds a block survives that cover think times of 10 to 60 s several
             times over (batch-ceiling.md 5.3).
         short_residence_s: below this, eviction is the likelier story (longest think time there).
@@ -62,7 +62,6 @@ class LowReuseParams(Params):
     low_rate: float = 0.2
     surely_low: float = 0.1
     least_requests: float = 100.0
-    stretch_points: int = 8
     long_residence_s: float = 300.0
     short_residence_s: float = 60.0
 
@@ -85,7 +84,7 @@ class LowReuse:
         seen = case.after
         if case.epoch.prefix_caching is False or seen.hit_rate is None:
             return None
-        best = self._best_stretch(case)
+        best = best_rate(case)
         if best is None or max(best, seen.hit_rate) >= self.params.low_rate:
             return None
         block = case.epoch.pool.block_size
@@ -97,7 +96,10 @@ class LowReuse:
             return None
         weight = innocence * self._lowness(max(best, seen.hit_rate))
         pool = case.epoch.pool.tokens
-        shown = compare(case, "hit_rate", "written_tokens", "residence_s", "usage_max")
+        shown = (
+            *compare(case, "hit_rate", "written_tokens", "residence_s", "usage_max"),
+            *workload(case),
+        )
         if pool:
             shown = (*shown, stated("kv_pool", float(pool), "tokens", case, "pool"))
         return Opinion(
@@ -113,21 +115,12 @@ class LowReuse:
             for_=shown,
             against=compare(case, "preemptions", "saturated"),
             actions=(
-                Action(Message("PC108.batch"), Message("PC108.batch_effect"),
-                       "--max-num-seqs <ceiling>"),
+                larger_batch(1),
                 probe(2),
             ),
             would_decide=None if innocence >= 0.9 else Message("decide.potential"),
             missing=() if pool else ("pool size",),
         )  # fmt: skip
-
-    def _best_stretch(self, case: Case) -> float | None:
-        """Give the best mean rate of any stretch; None when the data hold no full stretch."""
-        rates = case.timeline.grid["hit_rate"].drop_nulls()
-        if rates.len() < self.params.stretch_points:
-            return None
-        best = rates.rolling_mean(self.params.stretch_points).max()
-        return float(best) if isinstance(best, int | float) else None
 
     def _pool_innocent(self, case: Case, seen: Figures) -> float:
         """Give 0-1: how sure it is that no reusable block was recycled before its reuse."""

@@ -47,6 +47,7 @@ from rules.exhibits import compare
 from rules.interface import Case, Exhibit, Opinion, Params, Severity
 from rules.prefix_cache.regime import regime_share
 from rules.prefix_cache.strength import strength
+from rules.workload import workload
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +115,7 @@ class PreemptionCliff:
                 *compare(case, "preemptions", "saturated", note=Message("note.exhausted")),
                 *compare(case, "hit_rate", "hit_per_request", "usage", "running", "waiting"),
                 *compare(case, "residence_s", note=Message("note.residence")),
+                *workload(case),
             ),
             against=compare(case, "prompt_len", note=Message("note.same_prompts")),
             actions=(lower_batch(case, 1), admission_limit(case, 2), grow_pool(case, 3)),
