@@ -6,7 +6,7 @@ from pathlib import Path
 from forensics.capacity.kv_layout import KvLayout, kv_layout
 from forensics.capacity.pool import Pool, reckoned_pool, stated_pool
 from forensics.catalog.defaults import default_gpu_memory_utilization
-from forensics.catalog.gpus import GIB, GpuSpec, gpus, identify
+from forensics.catalog.gpus import GIB, GpuSpec, conflicting, gpus, identify
 from forensics.catalog.messages import Message
 from forensics.catalog.models import ModelGeometry, geometry, geometry_from_config
 from forensics.config import Options
@@ -109,6 +109,11 @@ def _release(epoch: Epoch) -> tuple[int, int, int] | None:
 def _gpus(epoch: Epoch, options: Options, notes: list[Message]) -> tuple[GpuSpec, ...]:
     if options.gpu:
         told = identify(options.gpu)
+        memory = epoch.gpu.memory_bytes
+        if told and memory and conflicting(options.gpu, memory / GIB):
+            notes.append(
+                Message("ceiling.note.gpu_impossible", {"gpu": options.gpu, "memory": memory / GIB})
+            )
         if told:
             return told
         notes.append(Message("ceiling.note.gpu_not_in_table", {"gpu": options.gpu}))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from forensics.capacity.recording import read_load
+from forensics.capacity.reuse_model import Workload, cliff
 from forensics.capacity.simulate import Server, Simulation
 from forensics.capacity.traffic import replay
 
@@ -61,6 +62,17 @@ def test_the_break_of_growing_users_is_replayed_at_every_step() -> None:
     assert [found[step][1] for step in measured][:5] == [0] * 5
     assert 0 < found["users-064"][1] <= 6
     assert found["users-128"][1] == pytest.approx(72, rel=0.3)
+
+
+def test_the_model_puts_the_break_where_the_real_server_has_it() -> None:
+    recording = read_load(lines("h2-concurrency-sweep-v032"), clients_by_prefix=True, common=192)
+    # Users come back to 192 tokens of their own after 1.5-4.5 s; 48 new tokens, 90 of answer.
+    users = Workload(192, 48, 90, think_s=3, steady_think=True, own_prefix=192)
+    found = cliff(511 * 32, users, recording.cost, 0.75).point
+    assert 32 < found.clients < 64
+    # Hit rates measured at 32 and 64 users cross 75 % of the plateau at 53.
+    assert found.clients == pytest.approx(53, rel=0.10)
+    assert not found.exhausted
 
 
 @pytest.mark.parametrize(

@@ -195,6 +195,13 @@ def test_what_the_operator_says_wins() -> None:
     assert odd.gpu == "NVIDIA A100-SXM4-80GB"
 
 
+def test_an_impossible_gpu_is_said_to_be_so() -> None:
+    epoch = replace(EPOCH, gpu=Gpu(None, (), 85_094_000_000, "memory line"))
+    made = timeline(epoch, **traffic(RAMP))
+    assert "gpu_impossible" in keys(recommend(made, epoch, None, Options(gpu="L4")))
+    assert "gpu_impossible" not in keys(recommend(made, epoch, None, Options(gpu="A100-80GB")))
+
+
 def test_known_reuse_gaps_give_an_admission_limit() -> None:
     edges = np.array([1.0, 5.0, 10.0, 20.0, np.inf])
     times = 15.0 * np.arange(1, RAMP.size + 1)
