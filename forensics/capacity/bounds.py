@@ -137,6 +137,7 @@ def safe_bound(
     residence_s: float,
     demand_source: str,
     *,
+    residence_source: str = "output x step time",
     risk: float = RISK,
     horizon_s: float = HORIZON_S,
 ) -> tuple[Reckoned, Reckoned]:
@@ -156,7 +157,7 @@ def safe_bound(
         "m": Quantity(demand.mean, "tokens/request", demand_source),
         "s": Quantity(demand.deviation, "tokens", demand_source),
         "z": Quantity(z, "", f"normal quantile, p = {risk:g} in {horizon_s / 3600:g} h"),
-        "W": Quantity(residence_s, "s", demand_source),
+        "W": Quantity(residence_s, "s", residence_source),
     }
     room = pool.value - demand.shared
     steps = (

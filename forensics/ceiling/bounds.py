@@ -1,21 +1,18 @@
 """Measured quantities and target → the ceiling's bounds, each with formula, inputs and sources."""
 
 from forensics.capacity.bounds import (
-    HORIZON_S,
-    RISK,
     Interval,
-    Quantity,
     Reckoned,
     formula_bound,
-    resampled_safe_batch,
     safe_bound,
 )
-from forensics.capacity.demand import DEFAULT_CV, Demand, demand_of, heavy_tailed
+from forensics.capacity.demand import DEFAULT_CV, Demand, demand_of
 from forensics.capacity.step_time import Machine, StepTime, fitted, knee_bound, roofline, slo_bound
 from forensics.catalog.gpus import GpuSpec
 from forensics.catalog.messages import Message
-from forensics.ceiling.measure import Lengths, Measured
+from forensics.ceiling.measure import Measured
 from forensics.ceiling.records import Bound, Input
+from forensics.ceiling.tails import resampled, tailed
 from forensics.ceiling.target import Target
 from forensics.evidence import Place
 
@@ -71,8 +68,8 @@ def demand(measured: Measured, target: Target) -> tuple[Demand, str] | None:
         error = max(0.03, 2 * line.slope_error / line.slope)
         shared = line.intercept * pool.value
         step = (
-            f"usage x N = {shared:,.4g} + {mean:,.4g} x running over {line.points} scrapes"
-            f" -> S_live = {shared:,.4g}, m = {mean:,.4g}"
+            f"usage x N = {_tokens(shared)} + {_tokens(mean)} x running"
+            f" over {line.points} scrapes -> S_live = {_tokens(shared)}, m = {_tokens(mean)}"
         )
         return (
             Demand(mean, spread * mean, shared, mean * (1 - error), mean * (1 + error), (step,)),
@@ -81,8 +78,8 @@ def demand(measured: Measured, target: Target) -> tuple[Demand, str] | None:
     if measured.usage and measured.running:
         mean = measured.usage * pool.value / measured.running
         step = (
-            f"m <= usage x N / running = {measured.usage:.3g} x {pool.value:,.4g}"
-            f" / {measured.running:.3g} = {mean:,.4g} (all usage charged to requests)"
+            f"m <= usage x N / running = {measured.usage:.3g} x {_tokens(pool.value)}"
+            f" / {measured.running:.3g} = {_tokens(mean)} (all usage charged to requests)"
         )
         return (
             Demand(
@@ -119,9 +116,10 @@ def pool_bounds(measured: Measured, target: Target) -> list[Bound]:
     pool, source = pool_units(target)
     held = measured.residence_s or USUAL_RESIDENCE_S
     places = {"m": measured.places.get("kv_usage"), "S_live": measured.places.get("kv_usage")}
-    safe, end = safe_bound(pool, source, per_request, held, how)
-    if _tailed(measured.prompt) or _tailed(measured.output):
-        safe = _resampled(safe, pool, per_request, measured, held)
+    told = "end to end minus queue, or running / rate" if measured.residence_s else "usual"
+    safe, end = safe_bound(pool, source, per_request, held, how, residence_source=told)
+    if tailed(measured.prompt) or tailed(measured.output):
+        safe = resampled(safe, pool, per_request, measured, held)
     bounds = [to_bound(safe, places), to_bound(end, places)]
     if target.pool is not None and measured.prompt and measured.output:
         length = Interval.within(measured.prompt.mean + measured.output.mean, 0.05)
@@ -183,7 +181,14 @@ def observed_bound(measured: Measured) -> Bound | None:
         measured.clean_max,
         measured.running_max or measured.clean_max,
         "max running with no preemption and usage < 0.95",
-        {"running": Input(measured.clean_max, "requests", "grid", measured.places.get("running"))},
+        {
+            "running": Input(
+                measured.clean_max,
+                "requests",
+                "highest of the scrapes",
+                measured.places.get("running"),
+            )
+        },
         (f"{measured.clean_max:,.0f} requests ran without preemption",),
     )
 
@@ -230,8 +235,9 @@ def engine_bounds(target: Target, batched_tokens: int | None) -> list[Bound]:
     return bounds
 
 
-def _tailed(lengths: Lengths | None) -> bool:
-    return lengths is not None and heavy_tailed(lengths.cv, lengths.tail)
+def _tokens(value: float) -> str:
+    # Without a pool size everything is a share of it, and shares need their digits.
+    return f"{value:,.0f}" if value >= 10 else f"{value:.4g}"
 
 
 def _relative_deviation(measured: Measured) -> float:
@@ -244,64 +250,3 @@ def _relative_deviation(measured: Measured) -> float:
         output_cv=measured.output.cv if measured.output.cv is not None else DEFAULT_CV,
     )
     return whole.deviation / whole.mean if whole.mean else DEFAULT_CV
-
-
-def _resampled(
-    safe: Reckoned, pool: Interval, per_request: Demand, measured: Measured, held: float
-) -> Reckoned:
-    sample = _demand_sample(measured)
-    if not sample:
-        return safe
-    scale = per_request.mean / (sum(sample) / len(sample))
-
-    def batch(size: float, mean: float) -> float:
-        values = [value * scale * mean / per_request.mean for value in sample]
-        return resampled_safe_batch(size, per_request.shared, values, held)
-
-    # Neither sees the far tail well: the smaller of the two is taken.
-    value = min(safe.value, batch(pool.value, per_request.mean))
-    low = min(safe.low, batch(pool.low, per_request.mean_high))
-    high = min(safe.high, batch(pool.high, per_request.mean_low))
-    step = (
-        f"lengths are heavy-tailed: batches resampled from the histograms, B = {value:,.0f}"
-        f" (the Gaussian would give {safe.value:,.0f})"
-    )
-    inputs = dict(safe.inputs) | {
-        "p": Quantity(RISK, "", f"accepted in {HORIZON_S / 3600:g} h"),
-    }
-    return Reckoned(
-        "B_safe",
-        value,
-        low,
-        high,
-        "resampled: P(sum of B > N - S_live) <= p W / H",
-        inputs,
-        (*safe.steps, step),
-    )
-
-
-def _demand_sample(measured: Measured) -> tuple[float, ...]:
-    """Return equally likely demands of a running request: prompt + a random age of its decode.
-
-    Both samples are sorted quantiles; they are paired by fixed strides so that they are
-    independent. Requests with long outputs run longer and are repeated in proportion.
-    """
-    if measured.prompt is None or measured.output is None:
-        return ()
-    prompts, outputs = measured.prompt.sample, measured.output.sample
-    if not prompts or not outputs:
-        return ()
-    total = sum(outputs)
-    reach = 0.0
-    found: list[float] = []
-    count = len(prompts)
-    step = total / 1000
-    cumulative = 0.0
-    for length in outputs:
-        cumulative += length
-        while reach < cumulative and len(found) < 1000:
-            place = len(found)
-            age = ((place * 617) % 1000 + 0.5) / 1000
-            found.append(prompts[(place * 173) % count] + age * length)
-            reach += step
-    return tuple(found)
