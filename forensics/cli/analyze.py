@@ -125,6 +125,12 @@ def analyze(
         bool, typer.Option("--quiet", "-q", help="Only the verdict; no progress.")
     ] = False,
     no_color: Annotated[bool, typer.Option("--no-color", help="No colour, ever.")] = False,
+    embed_charts: Annotated[
+        bool, typer.Option("--embed-charts", help="Put charts into Markdown, not beside it.")
+    ] = False,
+    no_scripts: Annotated[
+        bool, typer.Option("--no-scripts", help="HTML without scripts: still charts only, small.")
+    ] = False,
     include_prompts: Annotated[
         bool, typer.Option("--include-prompts", help="Allow prompt text in reports.")
     ] = False,
@@ -169,7 +175,13 @@ def analyze(
     analysis = replace(analysis, reproduce=command_line(inputs, prometheus, options))
     analysis = redacted(analysis, options)
     look = render.Look(
-        lang=lang.value, no_color=no_color, verbose=verbose, explain=explain, quiet=quiet
+        lang=lang.value,
+        no_color=no_color,
+        verbose=verbose,
+        explain=explain,
+        quiet=quiet,
+        embed_charts=embed_charts,
+        interactive=not no_scripts,
     )
     render.write(analysis, wanted, look)
     return exit_code(analysis, fail_on)

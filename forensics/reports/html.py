@@ -18,7 +18,7 @@ from typing import cast
 from markupsafe import Markup
 
 from forensics.analysis import Analysis, Decomposition
-from forensics.reports import charts, drawing, fleet, palette, selection, views
+from forensics.reports import charts, drawing, fleet, palette, selection, timeline_chart, views
 from forensics.reports.chronicle import happenings
 from forensics.reports.drawing import Spec
 from forensics.reports.folders import shared_folder, without_folder
@@ -123,15 +123,15 @@ def _timelines(analysis: Analysis, lang: str, *, interactive: bool) -> list[Figu
         return []
     made: list[Figure] = []
     for tracks in fleet.drawn(analysis, _MOST_TIMELINES):
-        lines = charts.lines_for(analysis, tracks.engine)
-        still = charts.timeline(tracks, span, lines, lang)
+        lines = timeline_chart.lines_for(analysis, tracks.engine)
+        still = timeline_chart.timeline(tracks, span, lines, lang)
         if still is None:
             continue
         start, end = span
         alt = word("postmortem.chart_alt", lang, engine=tracks.engine, start=start, end=end)
         live = None
         if interactive:
-            spec = charts.timeline(tracks, span, lines, lang, interactive=True)
+            spec = timeline_chart.timeline(tracks, span, lines, lang, interactive=True)
             live = None if spec is None else _data(spec)
         svg = _inline(still, alt, f"t{len(made)}-")
         made.append(Figure(svg, alt, tracks.engine, live))

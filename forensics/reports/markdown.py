@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from urllib.parse import quote
 
 from forensics.analysis import Analysis
-from forensics.reports import charts, drawing, selection, views
+from forensics.reports import charts, drawing, selection, timeline_chart, views
 from forensics.reports.chronicle import happenings
 from forensics.reports.drawing import Spec
 from forensics.reports.folders import shared_folder, without_folder
@@ -100,7 +100,9 @@ def _drawings(analysis: Analysis, lang: str) -> dict[str, tuple[str, Spec]]:
     made: dict[str, tuple[str, Spec]] = {}
     tracks, span = selection.main_tracks(analysis), analysis.window
     if tracks is not None and span is not None:
-        spec = charts.timeline(tracks, span, charts.lines_for(analysis, tracks.engine), lang)
+        spec = timeline_chart.timeline(
+            tracks, span, timeline_chart.lines_for(analysis, tracks.engine), lang
+        )
         if spec is not None:
             start, end = span
             alt = word("postmortem.chart_alt", lang, engine=tracks.engine, start=start, end=end)
