@@ -84,7 +84,10 @@ class Server:
     @property
     def by_source(self) -> bool:
         """Tell whether the release counts prompt tokens by source (0.16 and later)."""
-        return tuple(int(part) for part in self.version.split(".")) >= (0, 16, 0)
+        return self._from(0, 16)
+
+    def _from(self, *release: int) -> bool:
+        return tuple(int(part) for part in self.version.split(".")) >= release
 
     def _vllm(self, at: float, text: str, process: str = "APIServer") -> str:
         level, _, rest = text.partition(" ")
@@ -155,11 +158,17 @@ class Server:
             'vllm:prompt_tokens_by_source_total{source="local_cache_hit"}': cached,
             'vllm:prompt_tokens_by_source_total{source="local_compute"}': prompt - cached,
         }
+        refused = {
+            'vllm:admission_rejections_total{reason="max_num_queued_reqs"}': (
+                level["rejected"] * self.step * up
+            )
+        }
         # The name changed in 0.10.2.
         token = "inter_token_latency" if self.by_source else "time_per_output_token"
         return {
             "vllm:prompt_tokens_total": prompt,
             **(sources if self.by_source else {}),
+            **(refused if self._from(0, 32) else {}),
             "vllm:prefix_cache_queries_total": prompt * level["lookups"] * self.prefix_caching,
             "vllm:prefix_cache_hits_total": cached * level["lookups"],
             "vllm:generation_tokens_total": ended * level["output"],

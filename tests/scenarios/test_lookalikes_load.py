@@ -138,3 +138,13 @@ def test_eight_ranks_in_one_log_without_metrics(server) -> None:
     analysis = analyze([str(folder)])
     assert analysis.verdict.cause == "replica-imbalance"
     assert len(analysis.engines) == 8
+
+
+def test_requests_refused_by_the_servers_own_queue_limit(server) -> None:
+    """From 0.32 on a bounded queue counts what it refuses; the metrics alone tell."""
+    full = server(version="0.32.0", max_num_seqs=64, flags={"max_num_queued_reqs": 16})
+    full.during(500, 900, running=64, waiting=16, requests=8, ttft=2.0, rejected=1.0)
+    analysis = analyze([full.write(log=False)])
+    assert analysis.verdict.cause == "overload-shedding"
+    action = next(f for f in analysis.findings if f.cause == "overload-shedding").actions[-1]
+    assert action.command is None or "--max-num-queued-reqs" in action.command
