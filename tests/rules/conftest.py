@@ -23,6 +23,7 @@ import pytest
 import yaml
 
 from forensics.attribution import Attribution, Part
+from forensics.catalog.messages import LANGUAGES, render
 from forensics.diary import EngineDiary, Epoch, KvPool, Stated, Version
 from forensics.evidence import Place
 from forensics.pipeline.judge import cases_of
@@ -220,6 +221,7 @@ class RuleCase:
         assert low <= strongest.weight <= high, f"weight {strongest.weight:.3f}"
         assert strongest.rule_id == self.rule.id and strongest.cause == self.rule.name
         assert strongest.for_ and strongest.actions
+        _said(strongest)
         self._details(strongest, expected)
 
     def _details(self, opinion: Opinion, expected: Mapping[str, Any]) -> None:
@@ -244,6 +246,19 @@ class RuleCase:
             else:
                 assert opinion.end is not None
                 assert abs(opinion.end - T0 - expected["end"]) <= 15, opinion.end - T0
+
+
+def _said(opinion: Opinion) -> None:
+    """Say everything an opinion wants said, in every language, with all values it needs."""
+    messages = [opinion.summary, opinion.would_decide]
+    messages += [exhibit.note for exhibit in (*opinion.for_, *opinion.against)]
+    for action in opinion.actions:
+        messages += [action.text, action.effect]
+    for message in messages:
+        if message is not None:
+            assert all("{" not in render(message, lang) for lang in LANGUAGES)
+    for exhibit in (*opinion.for_, *opinion.against):
+        assert exhibit.before is not None or exhibit.after is not None, exhibit.signal
 
 
 def _attribution(told: Mapping[str, Any]) -> Attribution:
