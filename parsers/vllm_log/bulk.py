@@ -23,6 +23,7 @@ PAD = 128  # bytes around a chunk, so that words and windows can be read at any 
 
 STEPS = ("received", "added", "finished")
 STATS = -1
+RECEIVED, ADDED, FINISHED = 1, 2, 3
 CLASSES = ("api", "metrics", "health", "other")
 _STATUS_BASE = 16
 
@@ -130,13 +131,12 @@ class _Chunk:
         return heads
 
 
-def sort_lines(buffer: bytearray, end: int, *, requests: bool) -> Sorted:
+def sort_lines(buffer: bytearray, end: int) -> Sorted:
     """Sort the lines between PAD and `end` of a buffer; there is a line feed before `end`.
 
     Args:
         buffer: has PAD bytes before and behind the lines.
         end: the place behind the last line feed.
-        requests: count request steps too; else they are left to be read one by one.
     """
     chunk = _Chunk(buffer, end)
     codes = np.zeros(len(chunk.ends), np.int64)
@@ -147,7 +147,7 @@ def sort_lines(buffer: bytearray, end: int, *, requests: bool) -> Sorted:
         codes[access] = _access_codes(chunk, access)
     stamped = np.flatnonzero((first & _FIVE) == _INFO_STAMP)
     if len(stamped):
-        _message_codes(chunk, stamped, codes, stamps, requests=requests)
+        _message_codes(chunk, stamped, codes, stamps)
     return Sorted(chunk.starts, chunk.ends, chunk.heads, codes, stamps)
 
 
@@ -224,9 +224,7 @@ def _class_of(shown: bytes) -> str | None:
     return path_class(text) if ended else None
 
 
-def _message_codes(
-    chunk: _Chunk, stamped: Ints, codes: Ints, stamps: Floats, *, requests: bool
-) -> None:
+def _message_codes(chunk: _Chunk, stamped: Ints, codes: Ints, stamps: Floats) -> None:
     """Sort lines with a vLLM head by the first words of their message."""
     places = chunk.heads[stamped]
     tails = chunk.tails[stamped]
@@ -235,8 +233,6 @@ def _message_codes(
     verbs = chunk.words[messages]
     for beginning in _STATS_BEGINNINGS:
         codes[stamped[near & (verbs == beginning)]] = STATS
-    if not requests:
-        return
     taken = np.zeros(len(stamped), np.int64)
     for verb, shift, code in _STEP_WORDS:
         chosen = near & (verbs == verb) & (chunk.words[messages + shift] == _REQUEST)

@@ -8,8 +8,19 @@ from typing import Protocol
 import numpy as np
 
 from forensics.evidence import CLOCKS
-from parsers.vllm_log.bulk import PAD, STATS, Floats, Ints, Sorted, sort_lines
+from parsers.vllm_log.bulk import (
+    ADDED,
+    FINISHED,
+    PAD,
+    RECEIVED,
+    STATS,
+    Floats,
+    Ints,
+    Sorted,
+    sort_lines,
+)
 from parsers.vllm_log.plain_stats import read_plain
+from parsers.vllm_log.plain_steps import read_step
 from parsers.vllm_log.records import Counted, Part
 from parsers.vllm_log.scanner import MAX_LINE_BYTES, Scanner
 
@@ -54,6 +65,11 @@ class ChunkReader:
     def part(self) -> Part:
         """What was read so far."""
         return self.scanner.part
+
+    def next_part(self) -> Part:
+        """Return what was read so far and begin a new part."""
+        part, self.scanner.part = self.scanner.part, Part()
+        return part
 
     @property
     def between_lines(self) -> bool:
@@ -111,9 +127,11 @@ class ChunkReader:
         self._buffer[PAD : self._filled] = rest
 
     def _lines(self, end: int) -> None:
-        lines = sort_lines(self._buffer, end, requests=self.count_requests)
+        lines = sort_lines(self._buffer, end)
         base = self._offset - PAD
         plain = self._stats(lines, base)
+        if not self.count_requests:
+            self._steps(lines, base)
         single = np.flatnonzero(lines.codes == 0)
         before = self.part.last.get(None)
         known, clocks, ends = self._singles(lines, single, base)
@@ -142,14 +160,39 @@ class ChunkReader:
         lines.stamps[chosen[good]] = stamps[good]
         part = self.part
         rows = [
-            (base + start, stamp, *row)
+            (base + start, stamp, row.engine, row.process, "stats_periodic", row.fields)
             for start, stamp, row in zip(starts, stamps.tolist(), found, strict=True)
             if row is not None and stamp == stamp
         ]
-        part.stats += rows
+        part.plain += rows
         part.lines += len(rows)
         part.matched += len(rows)
         return chosen[good]
+
+    def _steps(self, lines: Sorted, base: int) -> None:
+        """Make rows of plain request steps; the others are left to be read one by one."""
+        steps = lines.codes * (lines.codes <= FINISHED)
+        received = np.flatnonzero(steps == RECEIVED)
+        lines.codes[received] = 0
+        lines.stamps[received] = np.nan
+        chosen = np.flatnonzero(steps >= ADDED)
+        buffer, part = self._buffer, self.part
+        for at, start, head, end in zip(
+            chosen.tolist(),
+            lines.starts[chosen].tolist(),
+            lines.heads[chosen].tolist(),
+            lines.ends[chosen].tolist(),
+            strict=True,
+        ):
+            step = read_step(buffer[start:head], buffer[head:end])
+            if step is None:
+                lines.codes[at] = 0
+                lines.stamps[at] = np.nan
+                continue
+            lines.codes[at] = STATS
+            part.plain.append((base + start, float(lines.stamps[at]), *step))
+            part.lines += 1
+            part.matched += 1
 
     def _singles(self, lines: Sorted, single: Ints, base: int) -> tuple[Floats, Ints, Ints]:
         """Read the lines that are read one by one, in order, among the stamps of the others.

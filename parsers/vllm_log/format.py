@@ -18,6 +18,7 @@ from parsers.vllm_log.parallel import WORTH_BYTES, Task, read_tasks, workers_for
 from parsers.vllm_log.scanner import Scanner
 from parsers.vllm_log.whole_text import WHOLE_BYTES, broken_width, joined, newest_first, split
 
+PART_BYTES = 8 << 20
 ALONE_BYTES = 64 << 20  # of a stream of unknown length, before workers are started
 
 
@@ -124,6 +125,8 @@ def _read(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
 def _streamed(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
     """Read a source from its start to its end, alone at first, with workers when it is long."""
     total = source.size or 0
+    done: list[Stretch] = []
+    begun = 0
     reader = ChunkReader(count_requests=total > REQUEST_ROWS_BYTES)
     with ExitStack() as open_now:
         stream: Readable = cast(Readable, open_now.enter_context(source.open()))
@@ -132,10 +135,16 @@ def _streamed(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
             stream = open_now.enter_context(closing(ReadAhead(cast(BinaryIO, stream))))
         while reader.fill(stream):
             progress(source.path, reader.size, total)
-            reader.count_requests |= reader.size > REQUEST_ROWS_BYTES
+            if reader.size - begun > PART_BYTES:
+                # Rows of a part are small once they lie in frames. Requests are counted from the
+                # beginning of a part on, so that no interval is settled with half of them.
+                begun = reader.size
+                done.append(stretch(reader.next_part()))
+                reader.count_requests |= reader.size > REQUEST_ROWS_BYTES
             if reader.size > ALONE_BYTES and reader.between_lines:
-                return _shared(source, stream, reader, progress)
-    return [stretch(reader.part)], reader.size
+                rest, size = _shared(source, stream, reader, progress)
+                return done + rest, size
+    return [*done, stretch(reader.part)], reader.size
 
 
 def _shared(

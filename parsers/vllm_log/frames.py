@@ -63,7 +63,7 @@ def stretch(part: Part) -> Stretch:
     del facts["process"]
     facts["key"] = [row.fact.key for row in part.statements]
     facts["value"] = [row.fact.value for row in part.statements]
-    rows = pl.concat([rows, _stats(part, rows.schema)])
+    rows = pl.concat([rows, _plain(part, rows.schema)])
     ends = interval_ends(rows)
     tallies = _tallies(part)
     inside = settled(tallies, ends)
@@ -86,9 +86,9 @@ def stretch(part: Part) -> Stretch:
     )
 
 
-def _stats(part: Part, schema: pl.Schema) -> pl.DataFrame:
-    names = ("offset", "stamp", "engine", "process", "fields")
-    columns = zip(*part.stats, strict=True) if part.stats else ([] for _ in names)
+def _plain(part: Part, schema: pl.Schema) -> pl.DataFrame:
+    names = ("offset", "stamp", "engine", "process", "kind", "fields")
+    columns = zip(*part.plain, strict=True) if part.plain else ([] for _ in names)
     frame = pl.DataFrame(
         {name: list(values) for name, values in zip(names, columns, strict=True)},
         schema={name: schema[name] for name in names},
@@ -97,7 +97,6 @@ def _stats(part: Part, schema: pl.Schema) -> pl.DataFrame:
         clock=pl.lit("yearless"),
         outer=pl.lit(None, pl.Float64()),
         instance=pl.lit(None, pl.String()),
-        kind=pl.lit("stats_periodic"),
     ).select(list(schema))
 
 

@@ -81,13 +81,17 @@ class Counted(NamedTuple):
     lines: npt.NDArray[np.int64]
 
 
+PlainRow = tuple[int, float, str | None, str | None, str, str]
+"""Offset, yearless stamp, engine, process, kind and fields of an event; nothing wraps its line."""
+
+
 @dataclass(slots=True)
 class Part:
     """What one stretch of a source yielded.
 
     Attributes:
         records / statements / tallies / marks / counted: in the order of their offsets.
-        stats: stats lines of the usual shapes: offset, yearless stamp, engine, process, fields.
+        plain: events of the lines that are read in bulk.
         first / last: per instance, clock and stamp of the first and last stamped line.
         lines, matched, ignored, unknown, damaged: physical lines; the last four add up.
         shapes: unknown line shapes with their counts, digits masked.
@@ -99,7 +103,7 @@ class Part:
     tallies: list[Tally] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     counted: list[Counted] = field(default_factory=list)
-    stats: list[tuple[int, float, str | None, str | None, str]] = field(default_factory=list)
+    plain: list[PlainRow] = field(default_factory=list)
     first: dict[str | None, tuple[str, float]] = field(default_factory=dict)
     last: dict[str | None, tuple[str, float]] = field(default_factory=dict)
     lines: int = 0

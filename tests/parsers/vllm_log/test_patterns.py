@@ -300,3 +300,22 @@ def test_every_pattern_that_keeps_something_names_the_releases_that_print_it():
     }
     for pattern in registry.PATTERNS:
         assert bool(pattern.since) == (pattern.name not in foreign), pattern.name
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "INFO 01-15 10:23:45 [async_llm.py:270] Added request chatcmpl-8f2c.",
+        "(APIServer pid=1) INFO 01-15 10:23:45 [async_llm.py:270] Added request a:b/c@d-1.",
+        "INFO 01-15 10:23:45 async_llm_engine.py:111] Finished request cmpl-8f2c-0.",
+        'INFO 01-15 10:23:45 async_llm_engine.py:111] Finished request "quoted".',
+        "INFO 01-15 10:23:45 async_llm_engine.py:111] Finished request é.",
+        "INFO 13-45 10:23:45 async_llm_engine.py:111] Finished request cmpl-8f2c-0.",
+    ],
+)
+def test_plain_steps_read_as_the_others_do(parse_lines, line):
+    events = parse_lines(line)
+    row = scan(line).records[0]
+    assert events.select("stamp", "engine", "process", "kind", "fields").rows() == [
+        (row.place.stamp, row.place.engine, row.place.process, row.kind, row.fields)
+    ]
