@@ -91,6 +91,8 @@ class ReplicaImbalance:
 
     def evaluate(self, case: Case) -> Opinion | None:
         """Judge this engine against the rest of its fleet."""
+        if len(case.fleet) < 2 or (case.after.running_max or 0.0) < self.params.least_running:
+            return None
         others = [other for other in case.fleet if _comparable(case, other)]
         common = _common(case.timeline, others)
         if common is None:

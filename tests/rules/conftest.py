@@ -7,7 +7,8 @@ A case is written in a small series notation, one point per step:
     waiting: 0x10 _x5 3x10              five points missing (a gap: null, never zero)
 
 Gauges are values, amounts are per step, as in the grid. A test module ``test_<rule>.py`` asks for
-`rule_case`; its cases stand beside it in ``<rule>.yaml``.
+`rule_case`; its cases stand beside it in ``<rule>.yaml``. It is one module, because tests of one
+folder cannot import each other and all families share the notation.
 """
 
 import re

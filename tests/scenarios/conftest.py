@@ -2,7 +2,8 @@
 
 A scenario says level by level what the server was doing; `write` turns it into a log in the
 line shapes of vLLM 0.21 and a ``query_range`` answer with the metric names of that release. Every
-request is counted the way that release counts it: prompts by source, lookups at admission.
+request is counted the way that release counts it: prompts by source, lookups at admission. Log and
+dump are made by one module, since they must tell the same story.
 """
 
 import json
