@@ -4,7 +4,7 @@
 
 Lines: 45 % access, 40 % request ids, 12 % requests with prompts, 3 % stats; with start-up lines,
 aborts, errors and refused requests among them. Measures whole processes, from start to rows, beside
-`rg -c` with the expressions one would search for, a plain Python loop, `wc -l`, and lnav where it is
+`rg -c` with the expressions one would search for, a plain Python loop, and lnav, where they are
 installed. Memory is the peak of anonymous memory of all processes of a run.
 """
 
@@ -24,7 +24,19 @@ RG = (
     "Avg prompt throughput|preempted|KV cache size|non-default args|Aborted request|Error|"
     '" 503 |" 429 '
 )
-WORDS = ["the", "of", "batch", "cache", "prefix", "tokens", "model", "answer", "user", "assistant", "please", "explain", "why", "it", "is"]
+WORDS = (
+    "the",
+    "of",
+    "batch",
+    "cache",
+    "prefix",
+    "tokens",
+    "model",
+    "answer",
+    "user",
+    "please",
+    "it",
+)
 OURS = (
     "import sys; sys.path.insert(0, {root!r}); import parsers; e = parsers.read([{path!r}]); "
     "c = e.coverage[0]; "
@@ -152,7 +164,7 @@ def run(command: list[str], *, shell: str | None = None) -> tuple[float, int, st
 
 
 def report(name: str, size: int, runs: list[tuple[float, int, str]]) -> float:
-    wall, peak, output = min(runs)
+    wall, _, output = min(runs)
     print(
         f"{name:28} {wall:7.2f} s {size / wall / 1e6:8.0f} MB/s"
         f" {max(peak for _, peak, _ in runs) / 1e6:7.0f} MB anonymous   {output[:70]}"
@@ -199,7 +211,9 @@ def main() -> None:
             size,
             best([sys.executable, "-c", OURS.format(root=root, path=str(packed))]),
         )
-        plain = report("gzip -dc | cat", size, best([], shell=f"gzip -dc {packed} | cat >/dev/null"))
+        plain = report(
+            "gzip -dc | cat", size, best([], shell=f"gzip -dc {packed} | cat >/dev/null")
+        )
         print(f"{'':28} {ours / plain:7.2f} times gzip -dc")
 
 

@@ -12,8 +12,7 @@ import polars as pl
 
 from forensics.evidence import EVENTS, FACTS, Damage, FileCoverage
 from parsers.interface import Parsed
-from parsers.vllm_log.bulk import code_of
-from parsers.vllm_log.frames import PLACE, Stretch, place_columns
+from parsers.vllm_log.frames import PLACE, Stretch, place_columns, without_steps
 from parsers.vllm_log.intervals import counted_events, new_stamps
 from parsers.vllm_log.records import MAX_DAMAGES, Mark, Place, Record
 from parsers.vllm_log.splice import changed_leading, changed_rows, interleaved
@@ -23,16 +22,13 @@ ERROR_CHARS = 2000
 TRACEBACK_BYTES = 64 << 10  # how far from a death its traceback is looked for
 UNKNOWN_SHAPES = 20
 
-_STEPS = {
-    "request_received": code_of("request", "received"),
-    "request_added": code_of("request", "added"),
-    "request_finished": code_of("request", "finished"),
-}
 _Held = dict[str | None, tuple[str, float]]
 
 
 def assemble(stretches: Sequence[Stretch], source: int, size: int, name: str) -> Parsed:
     """Turn the stretches of one source, in their order, into its tables and its coverage."""
+    if size > REQUEST_ROWS_BYTES:
+        stretches = [without_steps(one) for one in stretches]
     held = _first_stamps(stretches)
     events: list[pl.DataFrame] = []
     tallies: list[pl.DataFrame] = []
@@ -44,12 +40,6 @@ def assemble(stretches: Sequence[Stretch], source: int, size: int, name: str) ->
         facts.append(_carried(one.facts, held))
         marks += [mark._replace(place=_place(mark.place, held)) for mark in one.marks]
         held.update(one.last)
-    if size > REQUEST_ROWS_BYTES:
-        is_step = pl.col("kind").is_in(list(_STEPS))
-        tallies += [_steps(rows.filter(is_step)) for rows in events]
-        events = [
-            rows.filter(~is_step) if rows.select(is_step.any()).item() else rows for rows in events
-        ]
     tracebacks = _tracebacks(marks)
     counted = counted_events(
         pl.concat(tallies), new_stamps(pl.concat(one.ends for one in stretches))
@@ -155,19 +145,6 @@ def _with_error(
     if near and "error" not in fields:
         fields["error"] = min(near)[1]
     return orjson.dumps(fields).decode()
-
-
-def _steps(steps: pl.DataFrame) -> pl.DataFrame:
-    """Turn rows of request steps into tallies."""
-    return steps.select(
-        "offset",
-        "clock",
-        "stamp",
-        "outer",
-        "instance",
-        pl.col("kind").replace_strict(_STEPS, return_dtype=pl.Int64()).alias("code"),
-        pl.lit(1, pl.UInt64()).alias("lines"),
-    )
 
 
 def _coverage(stretches: Sequence[Stretch], source: int, size: int, name: str) -> FileCoverage:

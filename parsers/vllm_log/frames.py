@@ -18,6 +18,11 @@ from parsers.vllm_log.records import Counted, Mark, Part, Place
 
 _LOG = logging.getLogger(__name__)
 
+_STEPS = {
+    "request_received": code_of("request", "received"),
+    "request_added": code_of("request", "added"),
+    "request_finished": code_of("request", "finished"),
+}
 PLACE = ("offset", "clock", "stamp", "outer", "instance", "engine", "process")
 
 
@@ -135,6 +140,30 @@ def _tallies(part: Part) -> pl.DataFrame:
         "lines",
     )
     return pl.concat([single, counted])
+
+
+def without_steps(done: Stretch) -> Stretch:
+    """Turn rows of request steps into counts: the log turned out to be too long to keep them."""
+    is_step = pl.col("kind").is_in(list(_STEPS))
+    if not done.events.select(is_step.any()).item():
+        return done
+    steps = done.events.filter(is_step).select(
+        "offset",
+        "clock",
+        "stamp",
+        "outer",
+        "instance",
+        pl.col("kind").replace_strict(_STEPS, return_dtype=pl.Int64()).alias("code"),
+        pl.lit(1, pl.UInt64()).alias("lines"),
+    )
+    inside = settled(steps, done.ends)
+    inner = counted_events(steps.filter(inside), done.ends)
+    rows = done.events.filter(~is_step)
+    return replace(
+        done,
+        events=pl.concat([rows, inner]).sort("offset", maintain_order=True),
+        tallies=pl.concat([done.tallies, steps.filter(~inside)]),
+    )
 
 
 def packed(done: Stretch, path: Path) -> bytes:
