@@ -60,13 +60,15 @@ def _dip(
     base = float((rate[before] * weight[before]).sum() / base_weight)
     after = np.flatnonzero(times > event - 0.5 * step)
     # A point that still lies before the event by the clocks' slack may begin the list.
-    while after.size and times[after[0]] <= event + _SLACK_POINTS * step and (
-        base - rate[after[0]] < _LEAST_FALL
+    while (
+        after.size
+        and times[after[0]] <= event + _SLACK_POINTS * step
+        and (base - rate[after[0]] < _LEAST_FALL)
     ):
         after = after[1:]
     if not after.size:
         return None
-    low = after[: _MOST_POINTS]
+    low = after[:_MOST_POINTS]
     back = np.flatnonzero(base - rate[low] < _LEAST_FALL)
     length = int(back[0]) if back.size else low.size
     if length == 0:
@@ -77,7 +79,7 @@ def _dip(
     error = float(np.sqrt(noise / base_weight + noise / dip_weight))
     if base - level < max(_LEAST_FALL, _ERRORS * error):
         return None
-    # A dip of a scrape or two is no incident: the first minutes as a whole must have lost something.
+    # A dip of a scrape or two is no incident: the first minutes as a whole must have lost hits.
     early = after[times[after] <= times[after[0]] + _FIRST_S]
     early_level = float((rate[early] * weight[early]).sum() / weight[early].sum())
     if base - early_level < _LEAST_FALL:
