@@ -12,7 +12,7 @@ from forensics.runbooks.interface import CeilingBlock
 from forensics.runbooks.text import Lines, Mapped
 
 _OPENING = re.compile(
-    r"^(?P<indent>[ \t>]*)<!--[ \t]*forensics:ceiling\b(?P<body>[^\n]*?)-->", re.M
+    r"^(?P<indent>[ \t>]*)<!--[ \t]*forensics:ceiling\b(?P<body>[^\n]{0,1000}?)-->", re.M
 )
 _CLOSING = re.compile(r"<!--[ \t]*/forensics:ceiling[ \t]*-->")
 _PAIR = re.compile(r"([\w-]+)=(?:\"([^\"]*)\"|(\S+))")

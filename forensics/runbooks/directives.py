@@ -20,7 +20,7 @@ from forensics.runbooks.text import Lines, Mapped
 
 DirectiveKind = Literal["disable", "enable", "disable-next-line", "snooze", "settings", "fault"]
 
-_BODY = r"[ \t]*forensics:(?!ceiling\b)[ \t]*(?P<{}>[^\n]*?)[ \t]*"
+_BODY = r"[ \t]*forensics:(?!ceiling\b)[ \t]*(?P<{}>[^\n]{{0,500}}?)[ \t]*"
 _COMMENT = re.compile(
     "<!--"
     + _BODY.format("html")

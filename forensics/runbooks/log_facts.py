@@ -1,8 +1,8 @@
 """Which lines of vLLM a search pattern finds."""
 
 import re
-import warnings
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 
@@ -25,6 +25,7 @@ _CLASSES = {
     "[:lower:]": "a-z",
     "[:punct:]": r"!-/:-@\[-`{-~",
 }
+_PATIENCE_S = 2.0
 _LONGEST = 500
 """Characters from which on a pattern is not tried; no one writes such a search by hand."""
 
@@ -99,27 +100,58 @@ def _lines(text: str, flavour: PatternFlavour, ignore_case: bool) -> tuple[LogLi
     Values in the catalogue are samples, so a pattern whose words all stand in a line in their order
     finds it too, whatever it says of the numbers between.
     """
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # on classes that a later Python reads otherwise
-            compiled = re.compile(_python(text, flavour), re.IGNORECASE if ignore_case else 0)
-    except (re.error, OverflowError, RecursionError):
+    finds = _searcher(_python(text, flavour), ignore_case)
+    if finds is None:
         return None
-    tried = [compiled]
     words = _words(text, flavour)
-    if words:
-        flags = re.IGNORECASE if ignore_case else 0
-        tried.append(re.compile(".*".join(map(re.escape, words)), flags))
-    found = tuple(
-        line for line, shown in _shown() if any(one.search(text) for one in tried for text in shown)
-    )
+    try:
+        found = tuple(
+            line
+            for line, shown in _shown()
+            if any(finds(one) or (words and _in_order(words, one, ignore_case)) for one in shown)
+        )
+    except TimeoutError:
+        return None
     return found if found or words else None
+
+
+def _searcher(pattern: str, ignore_case: bool) -> Callable[[str], bool] | None:
+    """Return a search for a pattern that gives up in time; None when it is no pattern.
+
+    A pattern is anyone's text, and one with nested repetitions would search for years. The limit is
+    far above what any pattern that ends takes, so what ordinary ones find does not depend on it.
+    """
+    import regex  # only documents that search logs need it
+
+    try:
+        compiled = regex.compile(pattern, regex.IGNORECASE if ignore_case else 0)
+    except (regex.error, OverflowError, RecursionError):
+        return None
+    deadline = time.monotonic() + _PATIENCE_S
+
+    def finds(text: str) -> bool:
+        left = max(deadline - time.monotonic(), 0.001)
+        return compiled.search(text, timeout=left) is not None
+
+    return finds
+
+
+def _in_order(words: Sequence[str], text: str, ignore_case: bool) -> bool:
+    """Tell whether all words stand in a text, one behind the other."""
+    at = 0
+    if ignore_case:
+        text = text.lower()
+    for word in words:
+        found = text.find(word.lower() if ignore_case else word, at)
+        if found < 0:
+            return False
+        at = found + len(word)
+    return True
 
 
 def _circulates(text: str, flavour: PatternFlavour) -> bool:
     words = _words(text, flavour)
-    in_order = re.compile(".*".join(map(re.escape, words)), re.IGNORECASE)
-    return bool(words) and any(map(in_order.search, circulating()))
+    return bool(words) and any(_in_order(words, line, True) for line in circulating())
 
 
 @cache

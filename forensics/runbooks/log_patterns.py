@@ -46,7 +46,7 @@ _WITH_VALUE = frozenset(
 _READERS = frozenset({"cat", "tail", "head", "zcat", "less", "bzcat", "xzcat", "zstdcat"})
 _LOG_NAME = re.compile(r"(?:^|[/._-])logs?(?:$|[/._*-])|\.log|\.out$|nohup", re.IGNORECASE)
 _METRIC_WORD = re.compile(r"(?:^\^?|\|\s*)(vllm:[a-z_0-9]+)(?=\\?\||$|\{|\\b| )")
-_STREAM_SELECTOR = re.compile(r"\{[^{}]*=[^{}]*\}\s*(?=\|[=~]|!=|!~)")
+_STREAM_SELECTOR = re.compile(r"\{[^{}=]*=[^{}]*\}\s*(?=\|[=~]|!=|!~)")
 _FILTER = re.compile(
     r"(\|=|\|~|!=|!~)\s*(\"(?:\\.|[^\"\\])*\"|`[^`]*`)|\bor\s+(\"(?:\\.|[^\"\\])*\"|`[^`]*`)"
 )

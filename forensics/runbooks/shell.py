@@ -15,6 +15,8 @@ _REDIRECT = re.compile(r"\d*(?:>>|>\||>&|<&|&>>|&>|<>|>|<)(?:\d+(?=\s|$)|-(?=\s|
 _PROMPT = re.compile(
     r"\s*(?:\([\w.-]+\) ?)?(?:\[?[\w.-]+@[\w.-]+[^$#\n]{0,60}[$#]|[$%❯]|PS [^>\n]*>)\s+(?=\S)"
 )
+_DEEPEST = 4
+"""Substitutions inside substitutions that are still read."""
 _CONTINUATION = re.compile(r"\\([ \t]*)\r?\n")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
@@ -64,9 +66,9 @@ class Script:
     broken: tuple[Mapped, ...]
 
 
-def script(source: Mapped) -> Script:
-    """Take a shell text apart."""
-    reader = _Reader(source)
+def script(source: Mapped, depth: int = 0) -> Script:
+    """Take a shell text apart; `depth` counts the substitutions it stands in."""
+    reader = _Reader(source, depth)
     reader.read()
     return Script(tuple(reader.found), tuple(reader.bodies), tuple(reader.broken))
 
@@ -103,8 +105,9 @@ def unprompted(source: Mapped) -> list[Mapped]:
 
 
 class _Reader:
-    def __init__(self, source: Mapped) -> None:
+    def __init__(self, source: Mapped, depth: int) -> None:
         self.source = source
+        self.depth = depth
         self.text = source.text
         self.at = 0
         self.found: list[Command] = []
@@ -156,8 +159,9 @@ class _Reader:
             else:
                 self.words.append(self.word())
         self.finish(piped=False)
-        for inner in self.inner:
-            self.found.extend(commands(inner))
+        if self.depth < _DEEPEST:
+            for inner in self.inner:
+                self.found.extend(script(inner, self.depth + 1).commands)
 
     def skip_target(self) -> None:
         while self.at < len(self.text) and self.text[self.at] in " \t":

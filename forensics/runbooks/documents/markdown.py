@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from forensics.runbooks.documents import structured
 from forensics.runbooks.documents.parts import METRIC, Parts, parses
+from forensics.runbooks.fences import MOST_UNCLOSED
 from forensics.runbooks.interface import Prose
 from forensics.runbooks.log_patterns import is_logql
 from forensics.runbooks.serve import single_flag
@@ -69,6 +70,15 @@ def _parser() -> "MarkdownIt":
 
 def add_markdown(lines: Lines, first_line: int, parts: Parts) -> None:
     """Take the Markdown from a line (from 1) to the end of the file apart."""
+    following: int | None = first_line
+    for _ in range(MOST_UNCLOSED):
+        if following is None:
+            break
+        following = _add_from(lines, following, parts)
+
+
+def _add_from(lines: Lines, first_line: int, parts: Parts) -> int | None:
+    """Take the Markdown from a line on; return where to go on behind a fence nobody closed."""
     start = lines.starts[first_line - 1]
     headings: list[tuple[int, str]] = []
     heading: int | None = None
@@ -81,7 +91,9 @@ def add_markdown(lines: Lines, first_line: int, parts: Parts) -> None:
         low, high = token.map[0] + first_line, token.map[1] + first_line
         if token.type == "fence":
             if _unclosed(lines, low, high, token):
-                _add_unclosed(lines, low, high, token, parts)
+                following = _add_unclosed(lines, low, high, token, parts)
+                if following is not None:
+                    return following
             else:
                 _add_code(_content(lines, low + 1, token.content), token.info, parts)
         elif token.type == "code_block":
@@ -111,6 +123,7 @@ def add_markdown(lines: Lines, first_line: int, parts: Parts) -> None:
                     parts.add_shell(joined(pieces))
                 number += 1
             last_line = max(last_line, high)
+    return None
 
 
 def _content(lines: Lines, number: int, content: str) -> Mapped:
@@ -133,17 +146,17 @@ def _unclosed(lines: Lines, low: int, high: int, token: "Token") -> bool:
     return high - low < 2 or re.search(rf"{re.escape(token.markup)}\s*$", last) is None
 
 
-def _add_unclosed(lines: Lines, low: int, high: int, token: "Token", parts: Parts) -> None:
-    """A fence nobody closed runs to the end for the parser; for people it ends at a blank line."""
+def _add_unclosed(lines: Lines, low: int, high: int, token: "Token", parts: Parts) -> int | None:
+    """Take the code of a fence nobody closed; return the line below it.
+
+    For the parser it runs to the end of the file, for people it ends at a blank line.
+    """
     content = token.content.split("\n")
     length = next((at for at, text in enumerate(content) if not text.strip()), len(content))
-    _add_code(
-        _content(lines, low + 1, "\n".join(content[:length]) + "\n"),
-        token.info,
-        parts,
-    )
-    if low + 1 + length < high and token.level == 0:
-        add_markdown(lines, low + 1 + length, parts)
+    code = _content(lines, low + 1, "\n".join(content[:length]) + "\n")
+    _add_code(code, token.info, parts)
+    below = low + 1 + length
+    return below if below < high and token.level == 0 else None
 
 
 def _add_code(code: Mapped, info: str, parts: Parts) -> None:

@@ -21,9 +21,25 @@ from forensics.runbooks.promql.nodes import (
 )
 from forensics.runbooks.promql.tokens import Token, tokenize
 
+_LONGEST = 20_000
+_DEEPEST = 100
+"""No query by hand comes near; beyond them the parsers' own stacks would be at risk."""
+
 
 class PlacesLostError(Exception):
     """The tokens do not follow the tree: the expression has a form this walk does not know."""
+
+
+def _depth(text: str) -> int:
+    """How deep brackets nest; those inside strings count too, which only errs on the safe side."""
+    depth = deepest = 0
+    for char in text:
+        if char in "([{":
+            depth += 1
+            deepest = max(deepest, depth)
+        elif char in ")]}":
+            depth -= 1
+    return deepest
 
 
 def parse(text: str) -> Node:
@@ -33,12 +49,17 @@ def parse(text: str) -> Node:
         ValueError: with the library's words, when it is no PromQL.
         PlacesLostError: when its nodes cannot be placed.
     """
+    if len(text) > _LONGEST or _depth(text) > _DEEPEST:
+        raise PlacesLostError(text)
     tree = library.parse(text)
     tokens, bad = tokenize(text)
     if bad is not None:
         raise PlacesLostError(text)
     walk = _Walk(text, tokens)
-    node = walk.expression(tree)
+    try:
+        node = walk.expression(tree)
+    except RecursionError as error:  # hundreds of operators in a row
+        raise PlacesLostError(text) from error
     if walk.at != len(tokens):
         raise PlacesLostError(text)
     return node
