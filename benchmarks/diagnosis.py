@@ -51,6 +51,7 @@ class Answer:
         onset_error_s: distance of the onset interval from the labelled change; None without onset.
         findings: every cause reported, whatever its part in the verdict.
         preempted: whether the preemption regime is in the label.
+        preemptions: per request after the change, by the label.
     """
 
     id: str
@@ -62,6 +63,7 @@ class Answer:
     onset_error_s: float | None = None
     findings: tuple[str, ...] = ()
     preempted: bool = False
+    preemptions: float = 0.0
 
     @property
     def right(self) -> bool:
@@ -118,6 +120,7 @@ def diagnose(case: Incident) -> Answer:
         confidence=verdict.confidence,
         onset_error_s=_distance(verdict.onset, truth["change_at_unix"]),
         findings=tuple(dict.fromkeys(finding.cause for finding in analysis.findings)),
+        preemptions=truth["preemptions_per_request"]["after"],
         preempted=truth["saturated_time_share"] >= SATURATED
         and truth["preemptions_per_request"]["after"] >= PREEMPTED,
     )

@@ -1,0 +1,98 @@
+"""The figures of the diagnosis on incidents that nothing was fitted to do not get worse.
+
+Bounds lie two or three incidents below what was measured, so that they catch a loss, not a change.
+"""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from benchmarks.diagnosis import all_answers, regime, score, wilson
+from benchmarks.incident_set import incidents
+from forensics.attribution.combiner import combiner, probability
+from forensics.attribution.witnesses import Reading
+
+FOLDER = Path(__file__).parents[1] / "incidents"
+
+
+def share(pair: tuple[int, int]) -> float:
+    return pair[0] / pair[1]
+
+
+@pytest.fixture(scope="module")
+def ways():
+    return all_answers(incidents(FOLDER, "held-out"))
+
+
+def test_every_incident_gets_an_answer_of_some_kind(ways):
+    assert len(ways["forensics"]) == 79
+    assert all(answer.cause for answer in ways["forensics"])
+
+
+def test_accuracy_and_share_answered(ways):
+    figures = score(ways["forensics"])
+    assert share(figures.accuracy) >= 0.80
+    assert share(figures.answered) >= 0.55
+    naive = score(ways["naive rule"])
+    trivial = score(ways["largest change"])
+    assert share(figures.accuracy) >= share(naive.accuracy) + 0.3
+    assert share(naive.accuracy) > share(trivial.accuracy)
+
+
+def test_restarts_and_the_preemption_regime(ways):
+    figures = score(ways["forensics"])
+    assert share(figures.precision["cold-cache"]) >= 0.94
+    assert share(figures.recall["cold-cache"]) >= 0.94
+    precision, recall = regime(ways["forensics"])
+    assert share(recall) == 1.0
+    assert share(precision) >= 0.75
+
+
+def test_no_preemption_is_named_where_none_was_seen(ways):
+    named = [a for a in ways["forensics"] if a.cause in ("preemption-cliff", "preemption-thrash")]
+    assert named
+    assert all(answer.preemptions > 0 for answer in named)
+
+
+def test_confidence_keeps_its_word(ways):
+    figures = score(ways["forensics"])
+    assert figures.brier is not None
+    assert figures.ece is not None
+    assert figures.brier <= 0.17
+    assert figures.ece <= 0.12
+
+
+def test_wilson_interval_of_nine_in_ten():
+    low, high = wilson(9, 10)
+    assert low == pytest.approx(0.5958, abs=1e-4)
+    assert high == pytest.approx(0.9821, abs=1e-4)
+
+
+def test_real_falls_lean_the_right_way():
+    """Real recordings, by their readings: decided ones are right, and no class leans wrongly."""
+    rows = json.loads((FOLDER / "recordings.json").read_text("utf-8"))
+    answer_at = combiner().answer_at
+    decided = right = 0
+    for row in rows:
+        odds, _ = combiner().weigh({n: Reading(v) for n, v in row["readings"].items()})
+        chance = probability(odds)
+        if max(chance, 1 - chance) >= answer_at:
+            decided += 1
+            right += (chance >= 0.5) == (row["capacity_share"] >= 0.5)
+        if row["recording"].startswith("c-"):
+            assert chance < 0.3, row["recording"]
+    assert decided >= 10
+    assert right / decided >= 0.9
+
+
+def test_the_weights_hold_on_a_population_they_were_not_fitted_to():
+    rows = json.loads((FOLDER / "simulated.json").read_text("utf-8"))
+    chances = []
+    for row in rows:
+        odds, _ = combiner().weigh({n: Reading(v) for n, v in row["readings"].items()})
+        chances.append((probability(odds), row["capacity_share"] >= 0.5))
+    capacity = [p for p, truth in chances if truth]
+    diversity = [p for p, truth in chances if not truth]
+    wins = sum((c > d) + 0.5 * (c == d) for c in capacity for d in diversity)
+    assert wins / (len(capacity) * len(diversity)) >= 0.82
