@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from forensics.attribution.readings import Reading
 from forensics.attribution.records import Witness
-from forensics.attribution.witnesses import Reading
 
 
 @dataclass(frozen=True, slots=True)

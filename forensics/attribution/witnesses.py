@@ -6,21 +6,23 @@ turns the pool over faster (diagnosis.md, "What cannot be separated").
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
 
 from forensics.attribution.figures import Figures
+from forensics.attribution.histogram_witnesses import (
+    computed_spread,
+    gap_over_idle,
+    length_mix,
+    nearly_all_hit,
+)
 from forensics.attribution.onset import Shape
 from forensics.attribution.physics import exhausted
-from forensics.episodes import Episode, Span
-from forensics.timeline import EngineTimeline, Histogram
+from forensics.attribution.readings import Reading
+from forensics.episodes import Episode
+from forensics.timeline import EngineTimeline
 
-# Shares of the mean prompt length below which a request counts as nearly all hit.
-_SMALL_SHARE = 0.1
-# Fewer requests than this were nearly all hit before: the witness has nothing to lose.
-_ONCE_SMALL = 0.3
 # Prompt lengths within e^0.3 count as alike: sessions that were cut short or grew by a turn.
 _ALIKE = 0.3
 # More load of the same kind (diagnosis.md 3.6).
@@ -32,21 +34,9 @@ _FILLING = 0.6
 # Running requests that share less than this share nothing to speak of.
 _SHARES = 0.1
 _LEAST_POINTS = 8
-# diagnosis.md, section 2, `gi`: 90th percentile of the gap over the median of the idle time.
-_LONG_GAP = 0.9
-_LEAST_GAPS = 20.0
 # Below this usage the pool has room, above it only running requests keep their blocks. Guess.
 _ROOM = 0.9
 _ENOUGH_FOR_ZERO = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class Reading:
-    """One witness before it is weighed: its figure, and what was read before and after."""
-
-    value: float
-    before: float | None = None
-    after: float | None = None
 
 
 def readings(
@@ -81,8 +71,8 @@ def readings(
         "exhausted_by_like_requests": _exhausted(before, after, course),
         "rate_follows_residence": _follows(timeline, episode),
         "level_near_zero": _near_zero(timeline, episode),
-        "reuse_gap_over_idle": _gap_over_idle(timeline, episode.after),
-        "prompt_length_mix": _mix(timeline.histograms.get("prompt_len"), episode),
+        "reuse_gap_over_idle": gap_over_idle(timeline, episode.after),
+        "prompt_length_mix": length_mix(timeline.histograms.get("prompt_len"), episode),
     }
     if course is not None:
         found["sharp_onset"] = Reading(course.early)
@@ -92,8 +82,8 @@ def readings(
     found |= _sharing(episode, footprint(before, pool_tokens), footprint(after, pool_tokens))
     computed = timeline.histograms.get("computed_len")
     if computed is not None:
-        found["computed_spread"] = _spread(computed, episode)
-        found["nearly_all_hit"] = _small(computed, episode, before.prompt_len)
+        found["computed_spread"] = computed_spread(computed, episode)
+        found["nearly_all_hit"] = nearly_all_hit(computed, episode, before.prompt_len)
     return {name: reading for name, reading in found.items() if reading is not None}
 
 
@@ -232,79 +222,3 @@ def _near_zero(timeline: EngineTimeline, episode: Episode) -> Reading | None:
         return None
     level = float((rows["hit_rate"] * rows["hit_weight"]).sum()) / total
     return Reading(float(np.clip(1.0 - level / 0.05, 0.0, 1.0)), episode.before, level)
-
-
-def _shares(histogram: Histogram, span: Span) -> np.ndarray | None:
-    counts = histogram.over(span.start, span.end)
-    total = float(counts[-1])
-    return counts / total if total > 0 else None
-
-
-def _mix(histogram: Histogram | None, episode: Episode) -> Reading | None:
-    """Give the largest difference of the two cumulative distributions of the prompt length."""
-    if histogram is None:
-        return None
-    before = _shares(histogram, episode.baseline)
-    after = _shares(histogram, episode.after)
-    if before is None or after is None:
-        return None
-    return Reading(float(np.abs(before - after).max()))
-
-
-def _gap_over_idle(timeline: EngineTimeline, span: Span) -> Reading | None:
-    """Give the log of the long reuse gaps over the usual idle time before eviction.
-
-    Gaps are recorded of blocks that survived only. Where the longest of them come near to the time
-    that blocks survive, longer ones are cut off: those are lost hits.
-    """
-    gaps = timeline.histograms.get("block_reuse_s")
-    idle = timeline.histograms.get("block_idle_s")
-    if gaps is None or idle is None:
-        return None
-    long_gap = _quantile(gaps, span, _LONG_GAP)
-    usual = _quantile(idle, span, 0.5)
-    if long_gap is None or usual is None or long_gap <= 0 or usual <= 0:
-        return None
-    return Reading(math.log(long_gap / usual), usual, long_gap)
-
-
-def _quantile(histogram: Histogram, span: Span, share: float) -> float | None:
-    """Interpolate a quantile within its bucket; None with too few values."""
-    counts = histogram.over(span.start, span.end)
-    if counts[-1] < _LEAST_GAPS:
-        return None
-    edges = np.concatenate(([0.0], histogram.edges[:-1]))
-    shares = np.concatenate(([0.0], counts[:-1] / counts[-1]))
-    return float(np.interp(share, shares, edges))
-
-
-def _spread(histogram: Histogram, episode: Episode) -> Reading | None:
-    """Give the change of the entropy of computed tokens per request, in nats.
-
-    Where everyone misses alike, all requests compute the same; eviction spares some and not others.
-    """
-    before = _shares(histogram, episode.baseline)
-    after = _shares(histogram, episode.after)
-    if before is None or after is None:
-        return None
-    low, high = _entropy(before), _entropy(after)
-    return Reading(high - low, low, high)
-
-
-def _entropy(cumulative: np.ndarray) -> float:
-    share = np.diff(cumulative, prepend=0.0)
-    share = share[share > 0]
-    return float(-(share * np.log(share)).sum())
-
-
-def _small(histogram: Histogram, episode: Episode, prompt_len: float | None) -> Reading | None:
-    """Give the share of requests that still compute next to nothing: they were nearly all hit."""
-    before = _shares(histogram, episode.baseline)
-    after = _shares(histogram, episode.after)
-    if before is None or after is None or not prompt_len:
-        return None
-    edges = np.concatenate(([0.0], histogram.edges[:-1]))
-    limit = _SMALL_SHARE * prompt_len
-    old = float(np.interp(limit, edges, np.concatenate(([0.0], before[:-1]))))
-    new = float(np.interp(limit, edges, np.concatenate(([0.0], after[:-1]))))
-    return Reading(new, old, new) if old >= _ONCE_SMALL else None

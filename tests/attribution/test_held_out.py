@@ -11,7 +11,7 @@ import pytest
 from benchmarks.diagnosis import all_answers, regime, score, wilson
 from benchmarks.incident_set import incidents
 from forensics.attribution.combiner import combiner, probability
-from forensics.attribution.witnesses import Reading
+from forensics.attribution.readings import Reading
 
 FOLDER = Path(__file__).parents[1] / "incidents"
 
