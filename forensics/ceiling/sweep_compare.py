@@ -13,7 +13,7 @@ from forensics.ceiling.records import Sweep, SweepRow
 
 BREAK_SHARE = 0.75
 """Hits have broken where they are below this share of the best seen at smaller settings: the level
-the reference table of batch-ceiling figures calls the cliff."""
+the reference table of the ceiling model calls the cliff."""
 BREAK_POINTS = 0.05
 """… and by at least this much: smaller falls are noise (falls under 0.05 cannot be attributed)."""
 PEAK_TOLERANCE = 0.03
