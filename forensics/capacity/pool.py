@@ -16,7 +16,7 @@ OVERHEAD_GIB = 1.6
 """Activations, graphs and non-torch memory of a 7-8B model: 1-2.5 GiB in public start-up logs."""
 OVERHEAD_RANGE_GIB = (1.0, 2.5)
 MODEL_ERROR = 0.04
-"""Relative error of a reckoned pool (against the pools of 9 cards, tests/capacity/test_worked_examples.py)."""
+"""Relative error of a reckoned pool, checked for 9 cards in the worked examples of the tests."""
 
 
 @dataclass(frozen=True, slots=True)
