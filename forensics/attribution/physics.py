@@ -5,6 +5,7 @@ import numpy as np
 from forensics.attribution.figures import Figures
 from forensics.attribution.onset import written
 from forensics.attribution.records import Witness
+from forensics.attribution.reuse import reuse_at_the_end
 from forensics.episodes import Episode
 from forensics.timeline import EngineTimeline
 
@@ -12,6 +13,10 @@ NEVER_FILLED = "pool_never_filled"
 # Log-odds of what cannot be otherwise, and of what hardly can.
 CERTAIN = 6.0
 STRONG = 2.0
+# Reuses as frequent at the end of the residence time as this share of those at its beginning go on
+# beyond it. Of labelled falls with block histograms 8 of 24 with lost capacity reach it and none of
+# 10 without, whose highest is 0.40.
+_REUSE_GOES_ON = 0.45
 # Prompts a quarter longer with hit tokens per request kept: a mix shift (diagnosis.md 3.5).
 _LONGER = 1.25
 _HITS_KEPT = 0.8
@@ -66,6 +71,10 @@ def verdicts(
     if shrunk is not None and shrunk <= _SMALLER_POOL:
         # A restart with less room and a change of traffic at the same minute would be chance.
         found.append(Witness("pool_shrank", shrunk, None, shrunk, 2 * STRONG))
+    cut = reuse_at_the_end(timeline, episode.after)
+    if cut is not None and cut >= _REUSE_GOES_ON:
+        earlier = reuse_at_the_end(timeline, episode.baseline)
+        found.append(Witness("reuse_cut_short", cut, earlier, cut, STRONG))
     length = _ratio(after.prompt_len, before.prompt_len)
     hits = _ratio(after.hit_per_request, before.hit_per_request)
     if length is not None and hits is not None and length >= _LONGER and hits >= _HITS_KEPT:

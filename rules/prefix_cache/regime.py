@@ -22,9 +22,13 @@ def regime_strength(window: Figures) -> float:
     if not window.preemptions:
         return 0.0
     per_request = window.preemptions_per_request
-    often = 1.0 if per_request is None else min(1.0, per_request / PER_REQUEST)
-    full = min(1.0, (window.saturated or 0.0) / SATURATED_SHARE)
-    return often * full
+    often = 1.0 if per_request is None else _reached(per_request, PER_REQUEST)
+    return often * _reached(window.saturated or 0.0, SATURATED_SHARE)
+
+
+def _reached(value: float, threshold: float) -> float:
+    """Give 1 from the threshold on, 0 up to half of it: a narrow band, since labels are crisp."""
+    return min(1.0, max(0.0, 2.0 * value / threshold - 1.0))
 
 
 def regime_share(case: Case) -> float:
