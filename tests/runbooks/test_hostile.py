@@ -20,7 +20,8 @@ CASES = {
     "open-marks": "<!-- forensics:ceiling " * (N // 23) + "vllm",
     "substitutions": "```sh\nvllm serve " + "$(" * (N // 2) + "\n```",
     "here-documents": "```sh\nvllm <<A " + "<<A " * (N // 4) + "\n" + "x\n" * 2000 + "```",
-    "repetition-in-repetition": '```sh\nkubectl logs vllm | grep -E "(.*)*(.*)*kv cache(x+x+)+y"\n```',
+    "repetition-in-repetition": "```sh\n"
+    'kubectl logs vllm | grep -E "(.*)*(.*)*kv cache(x+x+)+y"\n```',
     "same-word-often": '```sh\nkubectl logs vllm | grep "kv cache' + ".*value" * 60 + '"\n```',
     "control-characters": "vllm \x00\x1b[31m`vllm:gpu_cache_usage_perc\x07 > 90`\udcff",
 }
