@@ -4,7 +4,7 @@ import queue
 import threading
 from typing import BinaryIO
 
-BLOCK_BYTES = 8 << 20  # large, because each block waits for the other thread once
+BLOCK_BYTES = 4 << 20  # large, because each block waits for the other thread once
 BLOCKS = 2
 
 

@@ -13,7 +13,7 @@ from parsers.vllm_log.parallel import Task
 from parsers.vllm_log.scanner import MAX_LINE_BYTES
 
 SEGMENT_BYTES = 16 << 20  # small, so that no process waits long for the other at the end
-BLOCK_BYTES = 12 << 20  # of a stream: several are held at a time
+BLOCK_BYTES = 6 << 20  # of a stream: several are held at a time
 SEARCH_BYTES = 8 << 20  # how far behind a cut a line end is looked for
 
 _CUT_LINE = re.compile(rb'\S+ std(?:out|err) P |\{"log":"(?:[^"\\]|\\.)*(?<!\\n)","stream"')
