@@ -82,5 +82,5 @@ def sessions_kept(pool: float, shared: float, session: Session, gap_s: float) ->
         gap_s: g, from the end of a turn to the next.
     """
     cycle = session.held_s + gap_s
-    during_gap = session.written * gap_s / cycle if cycle > 0 else 0.0
+    during_gap = session.written * (gap_s / cycle) if cycle > 0 else 0.0
     return max(0.0, pool - shared) / max(session.private + during_gap, 1.0)
