@@ -26,6 +26,10 @@ _ONE_CHANGE_POINTS = 12
 _ONE_CHANGE_S = 45.0
 _PART_OF_STEP = 0.2
 _LEAST_REQUESTS = 15.0
+# A small fall must last for the shortest segment of diagnosis.md 3.3; a rate wanders by that much
+# over a few scrapes.
+_SMALL_FALL = 0.10
+_LEAST_POINTS = 8
 
 
 def hit_rate_episodes(timeline: EngineTimeline, signal: str = "hit_rate") -> tuple[Episode, ...]:
@@ -134,7 +138,7 @@ def _falls(
             requests_before=_sum(requests, base.first, base.last),
             requests_after=_sum(requests, inside[0].first, inside[-1].last),
         )
-        if _enough(episode):
+        if _enough(episode, inside[-1].last - inside[0].first + 1):
             found.append(episode)
         index = max(end_piece + int(recovered), bottom)
     return found
@@ -146,9 +150,11 @@ def _is_fall(base: Segment, low: Segment) -> bool:
     return fall >= max(LEAST_FALL, _ERRORS * error)
 
 
-def _enough(episode: Episode) -> bool:
+def _enough(episode: Episode, points: int) -> bool:
     fall = episode.before - episode.level
     if fall < max(LEAST_FALL, _ERRORS * episode.error):
+        return False
+    if fall < _SMALL_FALL and points < _LEAST_POINTS:
         return False
     counts = (episode.requests_before, episode.requests_after)
     return all(count is None or count >= _LEAST_REQUESTS for count in counts)
