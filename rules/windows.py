@@ -4,7 +4,11 @@ from dataclasses import replace
 
 from forensics.attribution import figures
 from forensics.episodes import Span
+from forensics.timeline import EngineTimeline
 from rules.interface import Case
+
+# The least that makes a level: the shortest segment of diagnosis.md, 3.3.
+_WATCHED = 8
 
 
 def seen_in(case: Case, inside: Span, baseline: Span | None) -> Case:
@@ -22,3 +26,8 @@ def seen_in(case: Case, inside: Span, baseline: Span | None) -> Case:
         after=figures(case.timeline, inside, pool),
         window=(inside.start, inside.end),
     )
+
+
+def rate_is_seen(timeline: EngineTimeline) -> bool:
+    """Tell whether the interval hit rate was watched, rather than read off a few scrapes."""
+    return timeline.grid["hit_rate"].drop_nulls().len() >= _WATCHED

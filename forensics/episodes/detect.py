@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from forensics.episodes.records import Episode, Span
-from forensics.episodes.segments import Segment, noise_per_weight, segments
+from forensics.episodes.segments import SHORTEST, Segment, noise_per_weight, segments
 from forensics.timeline import EngineTimeline
 
 LEAST_FALL = 0.05
@@ -30,6 +30,9 @@ _LEAST_REQUESTS = 15.0
 # over a few scrapes.
 _SMALL_FALL = 0.10
 _LEAST_POINTS = 8
+_LEAST_INTERVALS = 3
+_WINDOW_REQUESTS = 100.0
+_WORST_BINOMIAL = 0.25
 
 
 def hit_rate_episodes(timeline: EngineTimeline, signal: str = "hit_rate") -> tuple[Episode, ...]:
@@ -43,26 +46,44 @@ def hit_rate_episodes(timeline: EngineTimeline, signal: str = "hit_rate") -> tup
     grid = timeline.grid.filter(
         pl.col(signal).is_not_null() & pl.col(weight_name).is_not_null() & (pl.col(weight_name) > 0)
     )
-    if grid.height < 8:
+    requests = _requests(grid)
+    few = grid.height < _LEAST_POINTS
+    if few and (timeline.grid.height < _LEAST_POINTS or not judged_singly(requests)):
         return ()
     times = grid["time"].to_numpy()
     rate = grid[signal].to_numpy()
     weight = grid[weight_name].to_numpy()
-    requests = _requests(grid)
+    # A few scrapes far apart have no noise to read off, but many requests behind each: hits of one
+    # request stand or fall together, so the binomial of requests is what they wander by.
+    shortest, step = (1, 0.0) if few else (SHORTEST, timeline.step_s)
+    noise = noise_per_weight(rate, weight)
+    if few and requests is not None:
+        noise = _WORST_BINOMIAL * float(weight.sum() / requests.sum())
     pieces: list[Segment] = []
     for first, last in _epochs(timeline, times):
-        inner = segments(rate[first : last + 1], weight[first : last + 1])
+        inside = slice(first, last + 1)
+        inner = segments(rate[inside], weight[inside], shortest, noise if few else None)
         pieces += [
             Segment(p.first + first, p.last + first, p.mean, p.weight, p.error) for p in inner
         ]
-    noise = noise_per_weight(rate, weight)
-    return tuple(_falls(timeline.engine, signal, times, pieces, noise, requests, timeline.step_s))
+    return tuple(_falls(timeline.engine, signal, times, pieces, noise, requests, step))
+
+
+def judged_singly(requests: np.ndarray | None) -> bool:
+    """Tell whether intervals carry enough requests each to be compared one by one.
+
+    Three at least, each with the 100 requests that diagnosis.md, section 0, asks of a window.
+    """
+    if requests is None:
+        return False
+    full = requests[requests > 0]
+    return full.size >= _LEAST_INTERVALS and float(full.min()) >= _WINDOW_REQUESTS
 
 
 def _requests(grid: pl.DataFrame) -> np.ndarray | None:
     for name in ("first_tokens", "finished"):
         column = grid[name]
-        if column.null_count() < column.len():
+        if 2 * column.null_count() < column.len():  # a few scrapes beside a log count no window
             return column.fill_null(0.0).to_numpy()
     return None
 
@@ -130,8 +151,8 @@ def _falls(
             onset=(float(times[base.last]), float(times[low.first])),
             end=float(times[inside[-1].last]),
             recovered=recovered,
-            baseline=Span(float(times[base.first]) - step, float(times[base.last])),
-            after=Span(float(times[inside[0].first]) - step, float(times[inside[-1].last])),
+            baseline=Span(_before(times, base.first, step), float(times[base.last])),
+            after=Span(_before(times, inside[0].first, step), float(times[inside[-1].last])),
             before=base.mean,
             level=level,
             error=error,
@@ -144,6 +165,13 @@ def _falls(
     return found
 
 
+def _before(times: np.ndarray, index: int, step: float) -> float:
+    """Give where the interval that ends at a point begins."""
+    if step > 0 or index == 0:
+        return float(times[index]) - max(step, 1e-3)
+    return float(times[index - 1])
+
+
 def _is_fall(base: Segment, low: Segment) -> bool:
     fall = base.mean - low.mean
     error = float(np.hypot(base.error, low.error))
@@ -154,7 +182,8 @@ def _enough(episode: Episode, points: int) -> bool:
     fall = episode.before - episode.level
     if fall < max(LEAST_FALL, _ERRORS * episode.error):
         return False
-    if fall < _SMALL_FALL and points < _LEAST_POINTS:
+    dense = episode.requests_after is None or episode.requests_after < _WINDOW_REQUESTS * points
+    if fall < _SMALL_FALL and points < _LEAST_POINTS and dense:
         return False
     counts = (episode.requests_before, episode.requests_after)
     return all(count is None or count >= _LEAST_REQUESTS for count in counts)

@@ -11,6 +11,7 @@ import numpy as np
 
 _PENALTY = 3.0
 _MOST_POINTS = 1200
+SHORTEST = 4  # points of the shortest piece: what a step needs to stand out from noise (guess)
 # Intervals of a steady rate still wander by about this much (real recordings, 2 s scrapes).
 _FLOOR_SD = 0.01
 
@@ -48,13 +49,16 @@ def noise_per_weight(rate: np.ndarray, weight: np.ndarray) -> float:
     return max(middle, spread, floor)
 
 
-def segments(rate: np.ndarray, weight: np.ndarray, shortest: int = 4) -> list[Segment]:
+def segments(
+    rate: np.ndarray, weight: np.ndarray, shortest: int = SHORTEST, noise: float | None = None
+) -> list[Segment]:
     """Cut a weighted rate into pieces of constant level.
 
     Args:
         rate: interval rates, shape (n,), without NaN.
         weight: tokens behind each, shape (n,), positive.
         shortest: fewest points of a piece.
+        noise: variance of an interval's rate times its weight; None to read it off the series.
 
     Returns:
         Pieces in order that cover all points; one piece when nothing changed.
@@ -62,7 +66,7 @@ def segments(rate: np.ndarray, weight: np.ndarray, shortest: int = 4) -> list[Se
     count = rate.size
     if count == 0:
         return []
-    noise = noise_per_weight(rate, weight)
+    noise = noise_per_weight(rate, weight) if noise is None else noise
     fold = max(1, -(-count // _MOST_POINTS))
     cuts = np.arange(0, count, fold)
     total_w = np.add.reduceat(weight, cuts)

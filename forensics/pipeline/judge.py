@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from forensics.attribution import Contents, as_counted, attribute, figures
-from forensics.episodes import Episode, Span, event_dips, hit_rate_episodes
+from forensics.episodes import Episode, Span, event_dips, hit_rate_episodes, judged_singly
 from forensics.timeline import EngineTimeline
 from forensics.verdict import Judged
 from rules import RULES, Case, Opinion, missing_for
@@ -162,14 +162,16 @@ def _missing(timeline: EngineTimeline) -> tuple[str, ...]:
     full = int((grid["kv_usage"] >= _FULL).sum())
     if uncounted and full >= _FULL_POINTS and timeline.diary.epochs[-1].generation != "V0":
         return ("a preemption count (the pool was full, and V1 logs print no preemption)",)
-    rates = grid["hit_rate"].drop_nulls().len()
-    if rates >= _ENOUGH_POINTS:
+    rated = grid.filter(grid["hit_rate"].is_not_null() & (grid["hit_weight"] > 0))
+    rates = rated.height
+    requests = rated["first_tokens"].drop_nulls().to_numpy()
+    if rates >= _ENOUGH_POINTS or judged_singly(requests):
         return ()
-    if rates:
-        return ("enough intervals with a hit rate (at least eight)",)
     if timeline.has("queries") and float(grid["queries"].sum()) == 0.0:
         return ()  # an idle server, or one without lookups, which another rule judges
     logged = grid["logged_hit_rate"].drop_nulls()
+    if rates and not logged.len():
+        return ("enough intervals with a hit rate (at least eight)",)
     if not logged.len():
         return ("a hit rate (prefix-cache counters, or stats lines that print one)",)
     if _fell(logged):

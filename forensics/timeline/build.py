@@ -1,5 +1,7 @@
 """Evidence on UTC and the diary → the timeline of each engine."""
 
+from dataclasses import replace
+
 import numpy as np
 import polars as pl
 
@@ -20,6 +22,8 @@ from forensics.timeline.recordings import read_tracks
 from forensics.timeline.records import SIGNALS, EngineTimeline, Histogram, Mark, Origin
 
 _LOG_ONLY = ("logged_hit_rate", "aborted", "rejected", "preemption_lower_bound", "swapped")
+# Fewer scrapes than this make no timeline of their own (the least that a rule judges, and a half).
+_FEW_SCRAPES = 12
 _AMOUNTS = ("aborted", "rejected", "preemption_lower_bound")
 
 
@@ -41,13 +45,17 @@ def build_engine(
     histograms: dict[str, Histogram] = {}
     if logs is not None:
         derive(logs, _pool_tokens(diary, logs))
-    if metrics is not None:
+    main = metrics or logs
+    if metrics is not None and logs is not None and _sparse(metrics, logs):
+        laid = columns_from_tracks(tracks, like=logs)
+        metrics = main = _completed(logs, laid, diary) if laid is not None else logs
+        histograms = histograms_from_tracks(tracks, metrics)
+    elif metrics is not None:
         if logs is not None:
             _borrow(metrics, logs)
         _borrow_counts(metrics, events)
         derive(metrics, _pool_tokens(diary, metrics))
         histograms = histograms_from_tracks(tracks, metrics)
-    main = metrics or logs
     marks = list(marks_of(events, diary))
     if metrics is not None:
         marks += _reset_marks(metrics, marks)
@@ -68,6 +76,27 @@ def build_engine(
         histograms=histograms,
         seen_until=_last_stamp(events),
     )
+
+
+def _sparse(metrics: Columns, logs: Columns) -> bool:
+    """Tell whether a few scrapes stand beside a log that says much more often what went on."""
+    scrapes = int(metrics.present.sum())
+    return scrapes < _FEW_SCRAPES and int(logs.present.sum()) >= 2 * scrapes
+
+
+def _completed(logs: Columns, laid: Columns, diary: EngineDiary) -> Columns:
+    """Add to a log's columns what a few scrapes know beside it: amounts between two scrapes.
+
+    What the stats lines report stays theirs, as they report it at every point.
+    """
+    derive(laid, _pool_tokens(diary, laid))
+    both = replace(logs, values=dict(logs.values), origins=dict(logs.origins), resets=laid.resets)
+    for name, values in laid.values.items():
+        if name not in both.values or np.isnan(both.values[name]).all():
+            both.values[name] = values
+            if name in laid.origins:
+                both.origins[name] = laid.origins[name]
+    return both
 
 
 def _last_stamp(events: pl.DataFrame) -> float | None:

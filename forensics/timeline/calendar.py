@@ -60,11 +60,17 @@ def date_stamps(stamps: np.ndarray, first_year: int) -> np.ndarray:
 
 def year_nearest(stamp: float, target: float) -> int:
     """Give the year that puts a year-less stamp nearest to a known time (UTC seconds)."""
-    middle = datetime.fromtimestamp(target, UTC).year
+    middle = _year_of(target)
     return min(
         (middle - 1, middle, middle + 1),
         key=lambda year: abs(float(date_stamps(np.array([stamp]), year)[0]) - target),
     )
+
+
+def _year_of(stamp: float) -> int:
+    """Give the year of a time, one that has a neighbour on both sides which a date can name."""
+    first, last = (datetime(year, 1, 1, tzinfo=UTC).timestamp() for year in (2, 9998))
+    return datetime.fromtimestamp(min(max(stamp, first), last), UTC).year
 
 
 def year_before(stamp: float, latest: float) -> int:
@@ -73,7 +79,7 @@ def year_before(stamp: float, latest: float) -> int:
     A log is not younger than the last change of its file; a month more is allowed, because copies
     and archives do not always keep that time.
     """
-    year = datetime.fromtimestamp(latest, UTC).year + 1
+    year = _year_of(latest) + 1
     while float(date_stamps(np.array([stamp]), year)[0]) > latest + _OF_THE_FILE_S:
         year -= 1
     return year

@@ -76,18 +76,17 @@ class Columns:
         return result
 
 
-def columns_from_tracks(tracks: list[Track]) -> Columns | None:
-    """Lay an engine's metric tracks on bins; None when there is not a single point."""
+def columns_from_tracks(tracks: list[Track], like: Columns | None = None) -> Columns | None:
+    """Lay an engine's metric tracks on bins; None when there is not a single point.
+
+    Args:
+        tracks: of the engine.
+        like: take these columns' bins; None for bins as wide as the scrapes are apart.
+    """
     used = [track for track in tracks if track.times.size and track.metric.startswith("vllm:")]
     if not used:
         return None
-    densest = max(used, key=lambda track: (track.times.size, track.metric))
-    step = spacing(densest.times) or 1.0
-    moving = next((t for t in used if t.metric == "vllm:generation_tokens_total"), None)
-    step = true_step(step, moving)
-    start = min(float(track.times[0]) for track in used)
-    end = max(float(track.times[-1]) for track in used)
-    times = bin_times(start, end, step)
+    start, step, times = (like.start, like.step, like.times) if like else _own_bins(used)
     present = np.zeros(times.size, dtype=bool)
     for track in used:
         index = bin_index(track.times, start, step, times.size)
@@ -98,6 +97,16 @@ def columns_from_tracks(tracks: list[Track]) -> Columns | None:
     _means(columns, used)
     _lifetime(columns, used)
     return columns
+
+
+def _own_bins(used: list[Track]) -> tuple[float, float, np.ndarray]:
+    densest = max(used, key=lambda track: (track.times.size, track.metric))
+    step = spacing(densest.times) or 1.0
+    moving = next((t for t in used if t.metric == "vllm:generation_tokens_total"), None)
+    step = true_step(step, moving)
+    start = min(float(track.times[0]) for track in used)
+    end = max(float(track.times[-1]) for track in used)
+    return start, step, bin_times(start, end, step)
 
 
 def histograms_from_tracks(tracks: list[Track], columns: Columns) -> dict[str, Histogram]:

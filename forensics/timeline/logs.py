@@ -10,7 +10,7 @@ import json
 import numpy as np
 import polars as pl
 
-from forensics.evidence import SourceInfo
+from forensics.evidence import LARGEST_VALUE, SourceInfo
 from forensics.timeline.bins import bin_index, bin_times
 from forensics.timeline.grid import Columns
 from forensics.timeline.matching import Reported
@@ -31,6 +31,7 @@ _GAUGES = {
     "generation_tps": ("generation_tps", 1.0),
 }
 _REFUSED = (429, 503)
+FULL = 1.001  # a share printed with one digit is at most this
 
 
 def fields_of(events: pl.DataFrame) -> list[dict[str, object]]:
@@ -43,10 +44,10 @@ def fields_of(events: pl.DataFrame) -> list[dict[str, object]]:
 
 
 def number(value: object) -> float | None:
-    """Read a field as a number; None when it is none (also for nan)."""
+    """Read a field as a number; None when it is none, or none that a server could mean."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
-    return float(value) if np.isfinite(value) else None
+    return float(value) if 0 <= value <= LARGEST_VALUE else None
 
 
 def reported_by_log(events: pl.DataFrame) -> Reported:
@@ -63,6 +64,8 @@ def reported_by_log(events: pl.DataFrame) -> Reported:
         values = np.array(
             [np.nan if (v := number(row.get(name))) is None else v * scale for row in rows]
         )
+        if scale < 1.0:
+            values = np.where(values <= FULL, values, np.nan)
         if values.size and not np.isnan(values).all():
             known = columns.get(signal)
             columns[signal] = values if known is None else np.where(np.isnan(known), values, known)

@@ -12,9 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from forensics.evidence import Evidence
+from forensics.evidence import LARGEST_VALUE, Evidence
 from forensics.timeline.signals import Exposed, canonical_name
 
+_LATEST_S = 4.1e9  # the year 2100: later stamps are of another unit
 # Labels that tell where a series came from, not what it counts.
 _PLACE_LABELS = frozenset(
     {
@@ -44,6 +45,14 @@ class Track:
             and all(self.labels.get(name) == value for name, value in wanted.labels.items())
             and not any(self.labels.get(name) == value for name, value in wanted.excluded.items())
         )
+
+
+def _plausible(times: np.ndarray, values: np.ndarray) -> np.ndarray:
+    """Tell which points can be counts, shares or seconds of our time; NaN and infinity cannot."""
+    with np.errstate(invalid="ignore"):
+        in_time: np.ndarray = (times > 0) & (times < _LATEST_S)
+        counted: np.ndarray = (values >= 0) & (values <= LARGEST_VALUE)
+    return in_time & counted
 
 
 def spacing(times: np.ndarray) -> float:
@@ -76,7 +85,8 @@ def read_tracks(evidence: Evidence, series: pl.DataFrame) -> list[Track]:
         if key not in by_series:
             continue
         times, values = by_series[key]
-        finite = np.isfinite(times) & ~np.isnan(values)
+        # Negative, infinite, absurd or NaN: no reading (the parser notes how many there are).
+        finite = _plausible(times, values)
         track = Track(
             canonical_name(metric),
             {

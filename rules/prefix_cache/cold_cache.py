@@ -41,6 +41,7 @@ from forensics.timeline import Mark
 from rules.actions import wait_or_warm
 from rules.exhibits import compare
 from rules.interface import Case, Exhibit, Opinion, Params, Severity
+from rules.windows import rate_is_seen
 
 EMPTYING = ("restart", "start", "reset", "sleep")
 
@@ -166,7 +167,7 @@ class ColdCache:
         A new process begins at 0.0 % and climbs as it fills; only rates with traffic behind them
         are compared.
         """
-        if case.timeline.has("hit_rate"):
+        if rate_is_seen(case.timeline):
             return None
         grid = case.timeline.grid.filter(
             pl.col("logged_hit_rate").is_not_null() & (pl.col("prompt_tps") > 0)

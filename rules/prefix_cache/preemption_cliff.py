@@ -47,6 +47,7 @@ from rules.exhibits import compare
 from rules.interface import Case, Exhibit, Opinion, Params, Severity
 from rules.prefix_cache.regime import regime_share
 from rules.prefix_cache.strength import strength
+from rules.windows import rate_is_seen
 from rules.workload import workload
 
 
@@ -125,7 +126,7 @@ class PreemptionCliff:
     def _hidden(self, case: Case) -> Opinion | None:
         """Report the regime by itself: hits were already low when it began."""
         regimes = [item for item in exhaustions(case.timeline) if _preempting(item)]
-        if regimes and not case.timeline.has("hit_rate"):
+        if regimes and not rate_is_seen(case.timeline):
             return self._from_log(case, regimes[0])
         peak = _best_rate(case)
         if not regimes or peak is None:
