@@ -7,7 +7,7 @@ import numpy.typing as npt
 import polars as pl
 
 from forensics.errors import InputError
-from forensics.evidence import SAMPLES, SERIES, Damage, FileCoverage
+from forensics.evidence import LARGEST_VALUE, SAMPLES, SERIES, Damage, FileCoverage
 from parsers.interface import Parsed, ReadOptions, Source
 from parsers.prometheus.facts import facts_of
 from parsers.prometheus.known import is_known
@@ -21,6 +21,11 @@ MAX_DAMAGES = 1000
 
 DROPPED = -1
 """Key of a series that is not kept."""
+
+_UNITS = ((1e17, 1e9, "nanoseconds"), (1e14, 1e6, "microseconds"), (1e11, 1e3, "milliseconds"))
+"""From which size on a stamp cannot be seconds (1e11 s is the year 5138), and what it is then."""
+_LAST_SECOND = 253_402_300_800.0
+"""End of the year 9999: no later time can be written."""
 
 
 @dataclass(slots=True)
@@ -111,6 +116,7 @@ class Rows:
             pl.concat(self._parts, rechunk=False) if self._parts else pl.DataFrame(schema=SAMPLES)
         )
         series = self._series_frame()
+        self._note_impossible(samples, series)
         if self.dropped_series:
             self.notes.append(
                 f"{self.dropped_series} series ({self.dropped_samples} points) that the analysis "
@@ -140,7 +146,8 @@ class Rows:
             self._append(pl.DataFrame(columns, schema=SAMPLES))
 
     def _append(self, points: pl.DataFrame) -> None:
-        """Keep the points inside the window that was asked for."""
+        """Keep the points at times there can be, inside the window that was asked for."""
+        points = self._in_seconds(points)
         since, until = self.options.since, self.options.until
         if since is not None:
             points = points.filter(pl.col("stamp").is_null() | (pl.col("stamp") >= since))
@@ -148,6 +155,46 @@ class Rows:
             points = points.filter(pl.col("stamp").is_null() | (pl.col("stamp") <= until))
         if points.height:
             self._parts.append(points)
+
+    def _in_seconds(self, points: pl.DataFrame) -> pl.DataFrame:
+        """Read stamps of other units as what they are; count and drop those that are no time."""
+        stamp = pl.col("stamp")
+        # Almost every dump is in seconds and has only possible times: one look decides.
+        odd = ~stamp.is_between(0.0, _UNITS[-1][0], closed="left")
+        if not points.select(odd.any()).item():
+            return points
+        for least, per_second, unit in _UNITS:
+            large = stamp.is_finite() & (stamp >= least)
+            if points.select(large.any()).item():
+                self.notes.append(f"time stamps in {unit} were read as such")
+                points = points.with_columns(
+                    pl.when(large).then(stamp / per_second).otherwise(stamp).alias("stamp")
+                )
+        never = stamp.is_not_null() & ~stamp.is_between(0.0, _LAST_SECOND, closed="left")
+        self._damage_points(points.filter(never), "a time stamp that is no time")
+        return points.filter(~never)
+
+    def _note_impossible(self, samples: pl.DataFrame, series: pl.DataFrame) -> None:
+        """Say which values vLLM cannot have exposed; NaN is none of them, it says "nothing"."""
+        value = pl.col("value")
+        # V0 exposes a hit rate of -1 where caching is off.
+        rate = pl.col("metric").str.contains("hit_rate", literal=True)
+        exposed = series.filter(pl.col("metric").str.starts_with("vllm") & ~rate)
+        never = value.is_not_nan() & ~value.is_between(0.0, LARGEST_VALUE)
+        wrong = samples.filter(never).join(
+            exposed.select("series", "metric"), on="series", how="inner", maintain_order="left"
+        )
+        if wrong.height:
+            self.notes.append(
+                f"{wrong.height} values are negative, infinite or above {LARGEST_VALUE:g}, which "
+                f"no vLLM series can have (first: {wrong['metric'][0]}); they were not used"
+            )
+
+    def _damage_points(self, wrong: pl.DataFrame, reason: str) -> None:
+        """Count points as damage at the place of their series."""
+        for key in wrong["series"].head(MAX_DAMAGES):
+            self.damage(self._offsets[key], reason)
+        self.damaged += max(0, wrong.height - MAX_DAMAGES)
 
     def _series_frame(self) -> pl.DataFrame:
         """Lay the names of the kept series out as `evidence.SERIES`."""
