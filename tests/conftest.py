@@ -4,6 +4,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import settings
 
 from forensics.evidence import (
     EVENTS,
@@ -14,6 +15,10 @@ from forensics.evidence import (
     FileCoverage,
     SourceInfo,
 )
+
+# A busy machine is no fault of the example at hand; time budgets are set around whole runs.
+settings.register_profile("forensics", deadline=None)
+settings.load_profile("forensics")
 
 ARCHIVE = Path(__file__).parent / "corpus" / "corpus.tar.xz"
 
