@@ -7,7 +7,7 @@ symbols and their check against block-exact runs stand in docs/ceiling.md.
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from math import inf, sqrt
+from math import hypot, inf, sqrt
 
 from forensics.capacity.demand import Demand
 
@@ -88,7 +88,9 @@ def safe_batch(pool: float, shared: float, mean: float, deviation: float, z: flo
         return 0.0 if room <= 0 else inf
     # The root written so that nothing cancels where the spread is far larger than the mean.
     spread = z * deviation
-    return (2 * room / (spread + sqrt(spread**2 + 4 * mean * room))) ** 2
+    # hypot and a product, where squares of absurd lengths would overflow.
+    root = 2 * room / (spread + hypot(spread, 2 * sqrt(mean * room)))
+    return root * root
 
 
 def resampled_safe_batch(

@@ -1,9 +1,9 @@
 """Stated values → numbers and words; what is no number is not observed."""
 
-import math
 from collections.abc import Mapping
 
 from forensics.diary.records import Stated
+from forensics.evidence import LARGEST_VALUE
 
 
 def under(stated: Mapping[str, Stated], prefix: str) -> dict[str, Stated]:
@@ -24,7 +24,7 @@ def real(item: Stated | None) -> float | None:
         value = float(item.value.replace(",", "")) if item else None
     except ValueError:
         return None
-    return value if value is not None and math.isfinite(value) else None
+    return value if value is not None and abs(value) <= LARGEST_VALUE else None
 
 
 def whole(item: Stated | None) -> int | None:
