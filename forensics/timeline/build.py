@@ -24,6 +24,10 @@ from forensics.timeline.records import SIGNALS, EngineTimeline, Histogram, Mark,
 _LOG_ONLY = ("logged_hit_rate", "aborted", "rejected", "preemption_lower_bound", "swapped")
 # Fewer scrapes than this make no timeline of their own (the least that a rule judges, and a half).
 _FEW_SCRAPES = 12
+# The metrics leave out part of what the log saw: so many stats lines (what a rule needs at least),
+# and so large a part of them all (a guess: below it, the finer steps of the metrics are worth more).
+_OUTSIDE_LINES = 8
+_OUTSIDE_PART = 0.2
 _AMOUNTS = ("aborted", "rejected", "preemption_lower_bound")
 
 
@@ -79,9 +83,22 @@ def build_engine(
 
 
 def _sparse(metrics: Columns, logs: Columns) -> bool:
-    """Tell whether a few scrapes stand beside a log that says much more often what went on."""
+    """Tell whether a few scrapes, or those of a part of the time, stand beside a log of all of it."""
     scrapes = int(metrics.present.sum())
-    return scrapes < _FEW_SCRAPES and int(logs.present.sum()) >= 2 * scrapes
+    if scrapes < _FEW_SCRAPES and int(logs.present.sum()) >= 2 * scrapes:
+        return True
+    unseen = _outside(logs, metrics)
+    return (
+        unseen >= max(_OUTSIDE_LINES, _OUTSIDE_PART * int(logs.present.sum()))
+        and _outside(metrics, logs) < _OUTSIDE_PART * scrapes
+    )
+
+
+def _outside(columns: Columns, others: Columns) -> int:
+    """Count the rows before the first and after the last of others, a step of either apart."""
+    margin = max(columns.step, others.step)
+    times, window = columns.times[columns.present], others.times[others.present]
+    return int(((times < window[0] - margin) | (times > window[-1] + margin)).sum())
 
 
 def _completed(logs: Columns, laid: Columns, diary: EngineDiary) -> Columns:

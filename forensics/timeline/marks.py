@@ -46,7 +46,9 @@ def marks_of(events: pl.DataFrame, diary: EngineDiary) -> tuple[Mark, ...]:
     known = events.filter(pl.col("kind").is_in(list(_LINES)) & pl.col("stamp").is_not_null())
     seen: dict[str, int] = {}
     last: dict[str, float] = {}
-    rows = known.select("stamp", "source", "offset", "kind").sort("stamp", "source", "offset")
+    rows = known.select("stamp", "source", "offset", "kind").sort(
+        "stamp", "source", "offset", maintain_order=True
+    )
     for stamp, source, offset, kind in rows.iter_rows():
         what, text = _LINES[kind]
         seen[kind] = seen.get(kind, 0) + 1
@@ -69,15 +71,19 @@ def marks_of(events: pl.DataFrame, diary: EngineDiary) -> tuple[Mark, ...]:
 
 
 def in_order(marks: Iterable[Mark]) -> tuple[Mark, ...]:
-    """Sort marks by time, and within one second as in the log: it prints no fractions."""
+    """Sort marks by time, and within one second as in the log: it prints no fractions.
+
+    Records on one physical line (pasted together, or ended by carriage returns) share its offset:
+    they stay as they come.
+    """
     return tuple(sorted(marks, key=_order))
 
 
-def _order(mark: Mark) -> tuple[float, int, int, str, str]:
+def _order(mark: Mark) -> tuple[float, int, int]:
     place = mark.place
     if place is None or place.offset is None:
-        return (mark.time, -1, 0, mark.kind, mark.text)
-    return (mark.time, place.source, place.offset, mark.kind, mark.text)
+        return (mark.time, -1, 0)
+    return (mark.time, place.source, place.offset)
 
 
 def _changes(before: Epoch, after: Epoch) -> list[Mark]:
