@@ -25,7 +25,7 @@ _LOG_ONLY = ("logged_hit_rate", "aborted", "rejected", "preemption_lower_bound",
 # Fewer scrapes than this make no timeline of their own (the least that a rule judges, and a half).
 _FEW_SCRAPES = 12
 # The metrics leave out part of what the log saw: so many stats lines (what a rule needs at least),
-# and so large a part of them all (a guess: below it, the finer steps of the metrics are worth more).
+# and so large a part of them (guess: below it, the finer steps of the metrics are worth more).
 _OUTSIDE_LINES = 8
 _OUTSIDE_PART = 0.2
 _AMOUNTS = ("aborted", "rejected", "preemption_lower_bound")
@@ -83,7 +83,7 @@ def build_engine(
 
 
 def _sparse(metrics: Columns, logs: Columns) -> bool:
-    """Tell whether a few scrapes, or those of a part of the time, stand beside a log of all of it."""
+    """Tell whether a few scrapes, or scrapes of part of the time, stand beside a fuller log."""
     scrapes = int(metrics.present.sum())
     if scrapes < _FEW_SCRAPES and int(logs.present.sum()) >= 2 * scrapes:
         return True

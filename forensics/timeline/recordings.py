@@ -50,9 +50,9 @@ class Track:
 def _plausible(times: np.ndarray, values: np.ndarray) -> np.ndarray:
     """Tell which points can be counts, shares or seconds of our time; NaN and infinity cannot."""
     with np.errstate(invalid="ignore"):
-        in_time: np.ndarray = (times >= 0) & (times < _LATEST_S)
-        counted: np.ndarray = (values >= 0) & (values <= LARGEST_VALUE)
-    return in_time & counted
+        in_time = (times >= 0) & (times < _LATEST_S)
+        plausible: np.ndarray = in_time & (values >= 0) & (values <= LARGEST_VALUE)
+    return plausible
 
 
 def spacing(times: np.ndarray) -> float:
