@@ -102,7 +102,10 @@ class BeforeAfter:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """Who was hurt and how much; seconds, tokens per second, requests."""
+    """Who was hurt and how much; seconds, tokens per second, requests.
+
+    `grew` names the part of the requests' time that grew most: queue, prefill or decode.
+    """
 
     requests: float | None = None
     ttft_s: BeforeAfter | None = None
@@ -110,6 +113,7 @@ class Impact:
     throughput_tok_s: BeforeAfter | None = None
     latency_parts_s: Mapping[str, BeforeAfter] = field(default_factory=dict)
     slo_minutes: float | None = None
+    grew: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,14 +2,18 @@
 
 Falls of the hit rate come first: each cause gets the points it took over all falls, and the one
 that took most leads. Without a fall, the strongest opinion about the window leads. What took no
-hits is reported among the findings and never as a share. A verdict is given only when its
-confidence passes `ANSWERED`; else the answer is `insufficient-evidence` with both weights.
+hits is reported among the findings and never as a share. Requests that became slow without any
+cause at work are said to be so, with the part of their time that grew: that is not health. A
+verdict is given only when its confidence passes `ANSWERED`; else the answer is
+`insufficient-evidence` with both weights.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from forensics.attribution import behind_ttft
 from forensics.catalog.messages import Message
+from forensics.episodes import Episode
 from rules.interface import Case, Opinion, Severity
 
 HEALTHY = "healthy"
@@ -111,7 +115,10 @@ class Weighing:
 
 
 def weigh(
-    judged: Sequence[Judged], falls: Sequence[Case], missing: Sequence[str]
+    judged: Sequence[Judged],
+    falls: Sequence[Case],
+    missing: Sequence[str],
+    slow: Case | None = None,
 ) -> tuple[Verdict, tuple[Weighing, ...]]:
     """Weigh all opinions on all engines.
 
@@ -119,6 +126,7 @@ def weigh(
         judged: every opinion that any rule gave.
         falls: the cases that are falls of the hit rate, explained or not.
         missing: what keeps "nothing happened" from being claimed; empty when enough was seen.
+        slow: the case in which a latency rose most; None when none rose.
 
     Returns:
         The verdict, and the role of each opinion in it, strongest first.
@@ -144,6 +152,8 @@ def weigh(
         strong = [item for item in strong if item.opinion.cause in _EXPLAINS_HITS]
     if strong:
         return _by_state(strong, ordered)
+    if slow is not None and slow.episode is not None:
+        return _slow(slow, slow.episode, states, ordered)
     if missing or states:
         named = tuple(dict.fromkeys([*missing, *(m for i in states for m in i.opinion.missing)]))
         return _undecided_state(states, ordered, named)
@@ -304,6 +314,41 @@ def _by_state(
         summary=first.opinion.summary,
         runner_up=runner_up,
         missing=first.opinion.missing,
+    )
+    return verdict, _roles(ordered, verdict)
+
+
+def _slow(
+    case: Case, episode: Episode, states: Sequence[Judged], ordered: Sequence[Judged]
+) -> tuple[Verdict, tuple[Weighing, ...]]:
+    """Say that requests became slow, which part of their time grew, and that no cause shows."""
+    ttft = episode.signal == "ttft_s"
+    part = behind_ttft(case.before, case.after) if ttft else "decode"
+    ranked = sorted(states, key=lambda item: (-item.opinion.weight, item.opinion.rule_id))
+    verdict = Verdict(
+        cause=INSUFFICIENT,
+        confidence=0.5,
+        engine=case.timeline.engine,
+        onset=episode.onset,
+        end=episode.end if episode.recovered else None,
+        summary=Message(
+            f"verdict.slow_{part or 'ttft'}",
+            {
+                "engine": case.timeline.engine,
+                "before": episode.before,
+                "after": episode.level,
+                "queue_before": case.before.queue_s if case.before else None,
+                "queue_after": case.after.queue_s,
+                "prefill_before": case.before.prefill_s if case.before else None,
+                "prefill_after": case.after.prefill_s,
+            },
+        ),
+        candidates=tuple((i.opinion.cause, round(i.opinion.weight, 3)) for i in ranked),
+        missing=tuple(
+            f"vllm:request_{name}_time_seconds"
+            for name in ("queue", "prefill")
+            if getattr(case.after, f"{name}_s") is None
+        ),
     )
     return verdict, _roles(ordered, verdict)
 

@@ -5,6 +5,7 @@ from forensics.attribution.contents import Contents, contents_of
 from forensics.attribution.counting import as_counted
 from forensics.attribution.figures import Figures, figures
 from forensics.attribution.records import Attribution, Part, Witness
+from forensics.attribution.slowness import behind_ttft, grown_part
 
 __all__ = [
     "Attribution",
@@ -14,6 +15,8 @@ __all__ = [
     "Witness",
     "as_counted",
     "attribute",
+    "behind_ttft",
     "contents_of",
     "figures",
+    "grown_part",
 ]

@@ -13,9 +13,9 @@ from forensics.episodes.records import Episode, Span
 from forensics.episodes.segments import Segment, segments
 from forensics.timeline import EngineTimeline
 
-# Signals in the order in which one is believed, what stands behind each interval, and the least rise
-# that anybody notices, seconds: a tenth of a second feels immediate (Nielsen 1993); text is read at
-# some ten tokens a second, so 20 ms more between two tokens begins to matter (guess).
+# Signals in the order in which one is believed, what stands behind each interval, and the least
+# rise that anybody notices, seconds: a tenth of a second feels immediate (Nielsen 1993); text is
+# read at some ten tokens a second, so 20 ms more between two tokens begins to matter (guess).
 # The whole latency is not watched: longer answers lengthen it and hurt nobody.
 WATCHED = (("ttft_s", "first_tokens", 0.1), ("itl_s", "generation_tokens", 0.02))
 # A rise is at least this factor: queueing at equal capacity doubles a wait between 50 % and 67 %

@@ -18,15 +18,17 @@ from forensics.diary.write import write_diary
 from forensics.errors import InputError, UsageError
 from forensics.evidence import Evidence
 from forensics.pipeline import views
-from forensics.pipeline.impact import impact_of
+from forensics.pipeline.impact import impact_of, outside_target
 from forensics.pipeline.judge import JudgedEngine, judge_engine, window_of
 from forensics.pipeline.places import Places
+from forensics.pipeline.slow import slowest_case
 from forensics.timeline import ClockNote, EngineTimeline, Timeline
 from forensics.timeline.build import build_engine
 from forensics.timeline.clip import clip
 from forensics.timeline.clocks import settle
-from forensics.verdict import Verdict, Weighing, weigh
+from forensics.verdict import INSUFFICIENT, Judged, Verdict, Weighing, weigh
 from parsers.interface import Progress, ReadOptions
+from rules import Case
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,8 @@ def _record(
     missing = list(dict.fromkeys(name for engine in engines for name in engine.missing))
     if not engines:
         missing.append("samples (the metrics endpoint only describes its metrics)")
-    verdict, weighed = weigh(every, falls, missing)
+    slow = slowest_case(tuple(engine.timeline for engine in engines))
+    verdict, weighed = weigh(every, falls, missing, slow)
     places = Places(evidence, confidential=options.confidential)
     places.prepare(views.places_shown(engines, evidence))
     windows = [window_of(engine.timeline) for engine in engines]
@@ -153,7 +156,7 @@ def _record(
             for number, case in enumerate(engine.cases)
             if (view := views.decomposition_view(case, number)) is not None
         ),
-        impact=impact_of(lead.case, lead.opinion, options) if lead else Impact(),
+        impact=_impact(lead, slow if _is_about(verdict, slow) else None, engines, options),
         engines=tuple(views.engine_view(engine.timeline.diary) for engine in engines),
         ceilings=ceilings,
         sweep=of_engines([engine.timeline for engine in engines], Targets(options.slo_ttft_s)),
@@ -167,6 +170,27 @@ def _record(
         ),
         weighed=tuple(_weighed(item) for item in weighed),
     )
+
+
+def _is_about(verdict: Verdict, slow: Case | None) -> bool:
+    if slow is None or slow.episode is None or verdict.cause != INSUFFICIENT:
+        return False
+    return verdict.onset == slow.episode.onset
+
+
+def _impact(
+    lead: Judged | None,
+    slow: Case | None,
+    engines: tuple[JudgedEngine, ...],
+    options: Options,
+) -> Impact:
+    """Measure whom the incident hurt; without one, how long a target was missed all the same."""
+    if slow is not None:
+        return impact_of(slow, None, options)
+    if lead is not None:
+        return impact_of(lead.case, lead.opinion, options)
+    missed = [outside_target(engine.timeline, options) for engine in engines]
+    return Impact(slo_minutes=max((m for m in missed if m is not None), default=None))
 
 
 def _weighed(item: Weighing) -> Weighed:

@@ -3,7 +3,7 @@
 import numpy as np
 
 from forensics.analysis import BeforeAfter, Impact
-from forensics.attribution import Figures, figures
+from forensics.attribution import Figures, figures, grown_part
 from forensics.config import Options
 from forensics.episodes import Span
 from forensics.timeline import EngineTimeline
@@ -15,17 +15,22 @@ _LATEST_BASELINE_S = 1800.0
 _PAUSE_S = 1.0
 
 
-def impact_of(case: Case, opinion: Opinion, options: Options) -> Impact:
+def impact_of(case: Case, opinion: Opinion | None, options: Options) -> Impact:
     """Measure the impact of an incident on its engine.
 
     Queue time ends at the first scheduling; what a preempted request waits again lies in its decode
     time (observed.md 10), so `preempted` is a part of `decode`: its pauses of a second and more.
+
+    Args:
+        case: where it happened.
+        opinion: the leading one, for an incident without an episode of its own; None with one.
+        options: hold the latency targets.
     """
     timeline = case.timeline
     before, after = case.before, case.after
     span = case.episode.after if case.episode is not None else None
     calm = case.episode.baseline if case.episode is not None else None
-    if span is None and opinion.onset is not None:
+    if span is None and opinion is not None and opinion.onset is not None:
         end = opinion.end if opinion.end is not None else case.window[1]
         span = Span(opinion.onset[0], max(end, opinion.onset[1]))
         after = figures(timeline, span, case.epoch.pool.tokens)
@@ -51,7 +56,8 @@ def impact_of(case: Case, opinion: Opinion, options: Options) -> Impact:
             )
             if pair is not None
         },
-        slo_minutes=_outside(timeline, span, options) if span is not None else None,
+        grew=grown_part(before, after),
+        slo_minutes=outside_target(timeline, options, span) if span is not None else None,
     )
 
 
@@ -92,15 +98,23 @@ def _preempted(
     return None if old is None and new is None else BeforeAfter(old, new)
 
 
-def _outside(timeline: EngineTimeline, span: Span, options: Options) -> float | None:
-    """Count the minutes in which a latency target was missed; None without a target."""
+def outside_target(
+    timeline: EngineTimeline, options: Options, span: Span | None = None
+) -> float | None:
+    """Count the minutes in which a latency target was missed; None without a target.
+
+    Args:
+        timeline: the engine.
+        options: hold the targets.
+        span: where to look; everything when None.
+    """
     targets = (("ttft_s", options.slo_ttft_s), ("itl_s", options.slo_itl_s))
     asked = [(name, limit) for name, limit in targets if limit is not None and timeline.has(name)]
     if not asked:
         return None
-    grid = timeline.grid.filter(
-        (timeline.grid["time"] > span.start) & (timeline.grid["time"] <= span.end)
-    )
+    grid = timeline.grid
+    if span is not None:
+        grid = grid.filter((grid["time"] > span.start) & (grid["time"] <= span.end))
     missed = [
         any(
             value is not None and value > limit

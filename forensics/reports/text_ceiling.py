@@ -41,6 +41,8 @@ def impact(analysis: Analysis, page: Page) -> list[str]:
     for name, pair in seen.latency_parts_s.items():
         label = f"· {named('part', name, page.lang)}"
         rows.append((label, _pair(pair.before, pair.after, "s", page)))
+    if seen.grew is not None:
+        rows.append((page.say("label.grew_most"), named("part", seen.grew, page.lang)))
     if seen.slo_minutes is not None:
         rows.append((page.say("label.slo_minutes"), say_number(seen.slo_minutes)))
     if not rows:

@@ -116,6 +116,8 @@ def impact(analysis: Analysis, lang: str) -> Sequence[Row]:
         for label, pair, unit in pairs
         if pair is not None
     ]
+    if seen.grew is not None:
+        rows.append(Row(word("label.grew_most", lang), "", named("part", seen.grew, lang)))
     if seen.slo_minutes is not None:
         rows.append(Row(word("label.slo_minutes", lang), "", say_number(seen.slo_minutes)))
     return rows
