@@ -6,7 +6,9 @@ one directory share a stream and are ordered by the first stamp in them, not by 
 """
 
 import io
+import os
 import re
+import stat
 import sys
 import tarfile
 import tempfile
@@ -78,7 +80,7 @@ def discover(paths: Sequence[str], limit: int) -> Iterator[Found]:
             yield from _plain_bytes(_spooled_stdin(), limit, 0)
             continue
         place = Path(path)
-        if place.is_dir():
+        if _is_folder(path):
             tsdbs = tsdbs_below(place)
             for tsdb in tsdbs:
                 yield from _dumped(tsdb, path, limit)
@@ -87,6 +89,13 @@ def discover(paths: Sequence[str], limit: int) -> Iterator[Found]:
                     yield from _file(file, path, limit, named=False)
         else:
             yield from _file(place, path, limit, named=True)
+
+
+def _is_folder(path: str) -> bool:
+    try:
+        return bool(path) and Path(path).is_dir()
+    except (OSError, ValueError):
+        return False  # a name that no file can have: refused where it is opened
 
 
 def _dumped(tsdb: Tsdb, origin: str, limit: int) -> Iterator[Found]:
@@ -143,12 +152,13 @@ def _file(file: Path, origin: str, limit: int, *, named: bool) -> Iterator[Found
         named=named,
     )
     try:
-        status = file.stat()
-    except OSError as error:
-        found.refusal = error.strerror or type(error).__name__
+        # An empty name, say of an unset variable, is not the present folder.
+        status = os.stat(origin if named else file)  # noqa: PTH116
+    except (OSError, ValueError) as error:
+        found.refusal = getattr(error, "strerror", None) or str(error)
         yield found
         return
-    if not file.is_file():
+    if not stat.S_ISREG(status.st_mode):
         found.refusal = "not a regular file"
         yield found
         return

@@ -37,7 +37,7 @@ def geometry_from_config(source: Path | str | Config) -> ModelGeometry:
         if file.stat().st_size > MAX_CONFIG_BYTES:
             raise ConfigError(f"{file}: too large to be a model's config.json")
         content = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ConfigError(f"{file}: cannot be read as a model's config.json ({error})") from error
     if not isinstance(content, dict):
         raise ConfigError(f"{file}: expected a JSON object, as in a model's config.json")

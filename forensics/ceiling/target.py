@@ -138,13 +138,20 @@ def _gpu_text(epoch: Epoch, found: tuple[GpuSpec, ...]) -> str | None:
 
 def _model(epoch: Epoch, options: Options) -> tuple[ModelGeometry | None, str | None]:
     if options.model:
-        if options.model.endswith(".json") or Path(options.model, "config.json").is_file():
+        if options.model.endswith(".json") or _is_folder_of_config(options.model):
             found = geometry_from_config(options.model)
             return found, found.name
         return geometry(options.model), options.model
     if epoch.model is None:
         return None, None
     return geometry(epoch.model.value), epoch.model.value
+
+
+def _is_folder_of_config(name: str) -> bool:
+    try:
+        return Path(name, "config.json").is_file()
+    except (OSError, ValueError):
+        return False  # a name that no path can have is the name of a model
 
 
 def _reckon(

@@ -1,5 +1,6 @@
 """`forensics analyze`: logs and metrics in, verdict and reports out."""
 
+import math
 import re
 import sys
 from dataclasses import replace
@@ -151,19 +152,20 @@ def analyze(
     from forensics.config import Options
     from forensics.reports.redaction import redacted
 
+    before_end = since is not None and _is_duration(since)
     options = Options(
         tz=tz,
         gpu=gpu,
         model=model,
-        slo_ttft_s=duration(slo_ttft, "--slo-ttft") if slo_ttft else None,
-        slo_itl_s=duration(slo_itl, "--slo-itl") if slo_itl else None,
+        slo_ttft_s=duration(slo_ttft, "--slo-ttft") if slo_ttft is not None else None,
+        slo_itl_s=duration(slo_itl, "--slo-itl") if slo_itl is not None else None,
         vllm_version=vllm_version,
         include_prompts=include_prompts,
         anonymize=anonymize,
         confidential=confidential,
-        since=instant(since, "--since") if since and not _is_duration(since) else None,
-        since_end_s=duration(since, "--since") if since and _is_duration(since) else None,
-        until=instant(until, "--until") if until else None,
+        since=instant(since, "--since") if since is not None and not before_end else None,
+        since_end_s=duration(since, "--since") if since is not None and before_end else None,
+        until=instant(until, "--until") if until is not None else None,
     )
     wanted = render.outputs(format_.value if format_ else None, output or [])
     if output and format_ is None and not quiet:
@@ -249,9 +251,11 @@ def instant(text: str, option: str) -> float:
         UsageError: it is no time.
     """
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
-        pass  # not Unix seconds: an ISO time, then
+        seconds = math.nan  # not Unix seconds: an ISO time, then
+    if math.isfinite(seconds):
+        return seconds
     try:
         moment = datetime.fromisoformat(text.strip())
     except ValueError:

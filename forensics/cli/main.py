@@ -135,11 +135,30 @@ def main() -> None:
         print("interrupted", file=sys.stderr)
         sys.exit(EXIT_INTERRUPTED)
     except InputError as error:
-        print(f"forensics: {error}", file=sys.stderr)
+        _tell(str(error))
         sys.exit(EXIT_INPUT)
     except UsageError as error:
-        print(f"forensics: {error}", file=sys.stderr)
+        _tell(str(error))
         sys.exit(EXIT_USAGE)
     except ForensicsError as error:
-        print(f"forensics: internal error: {error}; please report it", file=sys.stderr)
+        _tell(f"internal error: {error}; please report it")
         sys.exit(EXIT_USAGE)
+    except OSError as error:
+        _tell(f"{error.filename or 'output'}: {error.strerror or error}")
+        sys.exit(EXIT_USAGE)
+    except Exception as error:  # python would exit with 1, which means findings
+        if os.environ.get("FORENSICS_DEBUG"):
+            raise
+        _tell(
+            f"internal error ({type(error).__name__}: {error}); please report it "
+            "(FORENSICS_DEBUG=1 shows where)"
+        )
+        sys.exit(EXIT_USAGE)
+
+
+def _tell(message: str) -> None:
+    """Say what went wrong; names from input may hold what acts on a terminal."""
+    from forensics.reports.plain import plain
+
+    for number, line in enumerate(message.split("\n")):
+        print(plain(line) if number else f"forensics: {plain(line)}", file=sys.stderr)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TextIO, assert_never
 
 from forensics.analysis import Analysis
-from forensics.errors import InputError, UsageError
+from forensics.errors import UsageError
 from forensics.reports import text
 
 DASH = Path("-")
@@ -91,7 +91,8 @@ def outputs(format_name: str | None, paths: Sequence[Path]) -> list[Output]:
         if path == DASH:
             decided.append(Output(stated or Format.TEXT, None))
             continue
-        known = Format.SARIF if path.name.endswith(".sarif.json") else _SUFFIXES.get(path.suffix)
+        name = path.name.lower()
+        known = Format.SARIF if name.endswith(".sarif.json") else _SUFFIXES.get(Path(name).suffix)
         chosen = stated if len(paths) == 1 and stated is not None else known or stated
         if chosen is None:
             known_suffixes = " ".join(_SUFFIXES)
@@ -129,9 +130,13 @@ def save(path: Path, content: str) -> None:
     """Put a text where it belongs in one move.
 
     Raises:
-        InputError: the folder cannot be written.
+        UsageError: it cannot be written there.
     """
     try:
+        if path.exists() and not path.is_file():
+            path.write_text(content, encoding="utf-8")  # a pipe or a device stays what it is
+            return
+        path = path.resolve()  # what a link points to is replaced, not the link
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
@@ -141,8 +146,9 @@ def save(path: Path, content: str) -> None:
         os.umask(mask)
         Path(name).chmod(0o666 & ~mask)
         Path(name).replace(path)
-    except OSError as error:
-        raise InputError(f"{path}: cannot be written: {error.strerror}", str(path)) from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"{path}: cannot be written: {reason}") from error
 
 
 def colour_wanted(stream: TextIO, look: Look, environ: Mapping[str, str]) -> bool:
@@ -208,9 +214,7 @@ def _encodable(report: str, stream: TextIO) -> str:
 def _markdown(analysis: Analysis, path: Path | None, look: Look) -> str:
     from forensics.reports import markdown
 
-    written = None
-    if path is not None and path.is_file():
-        written = path.read_text(encoding="utf-8")
+    written = None if path is None else _written_before(path)
     beside = None if path is None or look.embed_charts else path.stem
     page = markdown.render(
         analysis, lang=look.lang, beside=beside, embed=look.embed_charts, written=written
@@ -219,6 +223,16 @@ def _markdown(analysis: Analysis, path: Path | None, look: Look) -> str:
         for name, svg in page.charts.items():
             save(path.parent / name, svg)
     return page.text
+
+
+def _written_before(path: Path) -> str | None:
+    """Give the text that a person may have put into an earlier report; None when there is none."""
+    try:
+        return path.read_text(encoding="utf-8") if path.is_file() else None
+    except (OSError, ValueError) as error:
+        raise UsageError(
+            f"{path}: what is there cannot be read, and would be lost ({error})"
+        ) from error
 
 
 def _for_ci(analysis: Analysis, chosen: Format, lang: str) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 
-from forensics.errors import InputError
+from forensics.errors import UsageError
 from forensics.evidence import Evidence
 from forensics.timeline import Timeline
 
@@ -25,7 +25,7 @@ def export(evidence: Evidence, timeline: Timeline, folder: Path) -> list[Path]:
     """Write the tables into a folder, made when it is not there; files of these names are replaced.
 
     Raises:
-        InputError: the folder cannot be written.
+        UsageError: the folder cannot be written.
     """
     tables = {
         "sources": sources(evidence),
@@ -42,7 +42,7 @@ def export(evidence: Evidence, timeline: Timeline, folder: Path) -> list[Path]:
             table.write_parquet(path, compression="zstd")
             written.append(path)
     except OSError as error:
-        raise InputError(f"{folder}: cannot be written: {error.strerror}", str(folder)) from error
+        raise UsageError(f"{folder}: cannot be written: {error.strerror or error}") from error
     return written
 
 

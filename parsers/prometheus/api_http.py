@@ -96,7 +96,12 @@ class Connection:
     @property
     def shown(self) -> str:
         """Return the address without what may be secret in it."""
-        parts = urlsplit(self.url)
+        try:
+            parts = urlsplit(self.url)
+        except ValueError as error:
+            raise UsageError(
+                f"{self.url!r} is no address of a server ({error}); write http://host:9090"
+            ) from error
         return urlunsplit((parts.scheme, _host(parts.netloc), _PAGES.sub("", parts.path), "", ""))
 
     def get(self, path: str, parameters: Mapping[str, str] | None = None) -> bytes:

@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 
 from forensics.diary import EngineDiary, Epoch
-from forensics.errors import InputError
+from forensics.errors import UsageError
 from forensics.evidence import (
     EVENTS,
     FACTS,
@@ -105,5 +105,5 @@ def test_nothing_read_gives_empty_tables(evidence, tmp_path):
 def test_a_folder_that_cannot_be_written_is_named(evidence, timeline, tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(UsageError, match="cannot be written"):
         export(evidence, timeline, blocked)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from forensics.cli.render import Format, Look, Output, colour_wanted, outputs, save, write
-from forensics.errors import InputError, UsageError
+from forensics.errors import UsageError
 
 
 class Terminal(io.StringIO):
@@ -127,5 +127,5 @@ def test_a_file_is_whole_or_not_there(tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     (tmp_path / "file").write_text("")
-    with pytest.raises(InputError, match="cannot be written"):
+    with pytest.raises(UsageError, match="cannot be written"):
         save(tmp_path / "file" / "r.json", "x")

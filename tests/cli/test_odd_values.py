@@ -1,0 +1,102 @@
+"""Values nobody meant to give: each is refused with a sentence and an exit code, never a crash."""
+
+import sys
+
+import pytest
+
+from forensics.cli import analyze as command
+from forensics.cli.main import main
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    def called(*arguments):
+        monkeypatch.setattr(sys, "argv", ["forensics", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        out, err = capsys.readouterr()
+        return stop.value.code or 0, out, err
+
+    return called
+
+
+@pytest.fixture
+def log(corpus):
+    return corpus / "b-preemption-cliff-v032" / "server.log"
+
+
+@pytest.mark.parametrize("option", ["--since", "--until"])
+@pytest.mark.parametrize("value", ["", "nan", "inf", "1e400"])
+def test_a_number_that_is_no_time(call, log, option, value):
+    code, _, err = call("analyze", log, option, value)
+    assert code == 2
+    assert f"{option} {value!r} is no time" in err
+
+
+def test_a_config_nested_without_end(call, log, tmp_path):
+    (tmp_path / "config.json").write_text("[" * 100_000)
+    code, _, err = call("analyze", log, "--model", tmp_path / "config.json")
+    assert code == 2
+    assert "cannot be read as a model's config.json" in err
+
+
+def test_a_model_name_longer_than_any_path(call, log):
+    assert call("analyze", log, "-q", "--model", "m" * 5000)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("path", "reason"),
+    [("", "No such file or directory"), ("a" * 5000, "File name too long"), ("a\0b", "null byte")],
+)
+def test_a_path_that_no_file_can_have(call, path, reason):
+    code, _, err = call("analyze", path)
+    assert code == 3
+    assert reason in err
+
+
+def test_names_in_messages_do_not_act_on_the_terminal(call):
+    code, _, err = call("analyze", "/nope\x1b]0;title\x07")
+    assert code == 3
+    assert err.count("\x1b") == 0
+    assert "/nope\\x1b]0;title\\x07: No such file or directory" in err
+
+
+def test_an_address_that_cannot_be_read(call):
+    code, _, err = call("analyze", "--prometheus", "http://[::1")
+    assert code == 2
+    assert "is no address of a server (Invalid IPv6 URL)" in err
+
+
+def test_output_that_cannot_be_written_is_a_matter_of_the_call(call, log, tmp_path):
+    code, _, err = call("analyze", log, "-q", "-o", tmp_path / ("x" * 300 + ".md"))
+    assert code == 2
+    assert "File name too long" in err
+
+
+def test_a_report_that_is_no_text_is_not_overwritten(call, log, tmp_path):
+    (tmp_path / "report.md").write_bytes(b"\xff\xfe")
+    code, _, err = call("analyze", log, "-q", "-o", tmp_path / "report.md")
+    assert code == 2
+    assert "cannot be read, and would be lost" in err
+    assert (tmp_path / "report.md").read_bytes() == b"\xff\xfe"
+
+
+def test_a_link_stays_a_link_and_its_target_gets_the_report(call, log, tmp_path):
+    (tmp_path / "report.JSON").symlink_to("real.json")
+    assert call("analyze", log, "-q", "-o", tmp_path / "report.JSON")[0] == 0
+    assert (tmp_path / "report.JSON").is_symlink()
+    assert (tmp_path / "real.json").read_text().startswith("{")
+
+
+def test_a_fault_of_ours_is_not_taken_for_findings(call, log, monkeypatch):
+    def broken(*_, **__):
+        raise ZeroDivisionError("by zero")
+
+    monkeypatch.setattr(command, "_run", broken)
+    monkeypatch.delenv("FORENSICS_DEBUG", raising=False)
+    code, _, err = call("analyze", log)
+    assert code == 2
+    assert err == (
+        "forensics: internal error (ZeroDivisionError: by zero); please report it "
+        "(FORENSICS_DEBUG=1 shows where)\n"
+    )
