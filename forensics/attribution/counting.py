@@ -50,7 +50,8 @@ def counting_part(
     With tokens by source the fall is already the true one, unless the episode is one of the raw
     counters: then the difference of the two falls is counting, exactly. Without, lookups beyond the
     prompt tokens came from requests looked up again and again, and whether those were hits is not
-    known: each window's true rate lies between "all of them" and "none of them".
+    known: each window's true rate lies between "all of them" and "none of them". Up to 0.11.0 the
+    lookups of resumed requests are among them, and those usually hit their own blocks.
 
     Args:
         timeline: the engine.
@@ -86,13 +87,36 @@ def _by_source(timeline: EngineTimeline) -> bool:
 def _true_rate(timeline: EngineTimeline, span: Span, rate: float, window: Figures) -> Part:
     """Give the least, likely and greatest true rate behind a counted one."""
     lookups = window.queries_per_prompt_token
-    if lookups is None or lookups <= INFLATED:
+    if lookups is None:
         return Part("rate", rate, rate, rate)
-    hits, excess = rate * lookups, lookups - 1.0
-    low, high = min(1.0, max(0.0, hits - excess)), min(1.0, hits)
+    epoch = timeline.diary.at(span.end)
+    if epoch.before(0, 9) is True:  # counted in blocks
+        lookups *= epoch.pool.block_size or _DEFAULT_BLOCK
+    hits = rate * lookups
+    resumed = min(_resumed(epoch, window), hits, max(0.0, lookups - 1.0))
+    if resumed > 0.0:
+        # Of the resumed lookups all were hits as a rule, none if their blocks had been taken.
+        rate, most = (hits - resumed) / (lookups - resumed), min(1.0, hits / (lookups - resumed))
+        hits, lookups = hits - resumed, lookups - resumed
+    else:
+        most = rate
+    if lookups <= INFLATED:
+        return Part("rate", rate, rate, most)
+    low, high = min(1.0, max(0.0, hits - (lookups - 1.0))), min(1.0, max(hits, most))
     quiet = _quiet_rate(timeline, span)
     value = quiet if quiet is not None else rate + _HIDDEN * (high - rate)
     return Part("rate", min(high, max(low, value)), low, high)
+
+
+def _resumed(epoch: Epoch, window: Figures) -> float:
+    """Give the lookups of resumed requests per prompt token; from 0.11.1 on they are not counted.
+
+    A resumed request looks up its prompt and what it had generated, half of its output on average.
+    """
+    preempted, prompt = window.preemptions_per_request, window.prompt_len
+    if epoch.before(0, 11, 1) is not True or not preempted or not prompt:
+        return 0.0
+    return preempted * (prompt + 0.5 * (window.output_len or 0.0)) / prompt
 
 
 def _quiet_rate(timeline: EngineTimeline, span: Span) -> float | None:

@@ -5,13 +5,17 @@ from collections.abc import Mapping
 import polars as pl
 
 from forensics.catalog.gpus import identify
+from forensics.catalog.models import geometry
 from forensics.config import Options
 from forensics.diary.engines import EngineKey
-from forensics.diary.records import Gpu, KvPool, Stated
+from forensics.diary.records import Gpu, KvPool, Stated, Version
 from forensics.diary.values import real, whole
 from forensics.evidence import Evidence
 
 GIB = 1 << 30
+_PRINTS_CONCURRENCY = Version(0, 21, 0)
+# Rounding of the printed concurrency moves the printed size by less than this (guess).
+_ROUNDING = 1.02
 
 
 def machine_facts(evidence: Evidence, key: EngineKey, own: pl.DataFrame) -> pl.DataFrame:
@@ -59,8 +63,24 @@ def _names(name: str | None, memory_bytes: int | None) -> tuple[str, ...]:
     return tuple(gpu.name for gpu in identify(name, memory_bytes))
 
 
-def pool_of(every: Mapping[str, list[Stated]], stated: Mapping[str, Stated]) -> KvPool:
-    """Give the pool; ranks may differ, and the smallest one counts."""
+def pool_of(
+    every: Mapping[str, list[Stated]],
+    stated: Mapping[str, Stated],
+    version: Version | None = None,
+    model: str | None = None,
+) -> KvPool:
+    """Give the pool; ranks may differ, and the smallest one counts.
+
+    From 0.21 on the printed size is the concurrency times `max_model_len`: for a model whose layers
+    do not all keep every token it is more than the pool holds, so blocks are not worked out from it
+    and blocks that were stated win over it (log reference, section 5).
+
+    Args:
+        every: all statements by key.
+        stated: the one that counts, by key.
+        version: of the epoch; None when unknown.
+        model: name as stated.
+    """
     blocks_said = _smallest(
         every, "cache_config.num_gpu_blocks", "pool.num_gpu_blocks", "pool.override_blocks"
     )
@@ -75,9 +95,13 @@ def pool_of(every: Mapping[str, list[Stated]], stated: Mapping[str, Stated]) -> 
     chosen = tokens_said
     if blocks and size and (tokens is None or "pool.tokens" not in every):
         tokens, chosen = blocks * size, blocks_said
-    if size is None and blocks and tokens and tokens % blocks == 0:
+    printed = version is not None and version >= _PRINTS_CONCURRENCY
+    if printed and blocks and size and tokens and tokens > _ROUNDING * blocks * size:
+        tokens, chosen = blocks * size, blocks_said
+    physical = not (printed and _keeps_less(model))
+    if size is None and blocks and tokens and tokens % blocks == 0 and physical:
         size = tokens // blocks
-    if blocks is None and tokens and size:
+    if blocks is None and tokens and size and physical:
         blocks = tokens // size
     return KvPool(
         tokens=tokens,
@@ -87,6 +111,12 @@ def pool_of(every: Mapping[str, list[Stated]], stated: Mapping[str, Stated]) -> 
         source="stated by the server" if chosen else None,
         place=chosen.place if chosen else None,
     )
+
+
+def _keeps_less(model: str | None) -> bool:
+    """Tell whether a model has layers that keep a window or a state instead of every token."""
+    known = geometry(model)
+    return known is not None and bool(known.window_layers or known.linear_layers)
 
 
 def _smallest(every: Mapping[str, list[Stated]], *keys: str) -> Stated | None:

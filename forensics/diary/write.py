@@ -138,7 +138,7 @@ def _epoch(facts: pl.DataFrame, begin: float, end: float, options: Options) -> E
         config=config,
         memory=memory,
         gpu=gpu,
-        pool=pool_of(every, stated),
+        pool=pool_of(every, stated, version, model.value if model else None),
         max_num_seqs=effective,
         max_num_seqs_stated=seqs,
         max_model_len=whole(

@@ -89,7 +89,7 @@ class CountingArtifact:
             weight=share * (0.95 if by_source else 0.6),
             severity=self.severity,
             summary=Message(
-                "PC107.summary",
+                f"PC107.{_how(case, by_source)}",
                 {
                     "engine": case.timeline.engine,
                     "before": case.before.counter_rate,
@@ -97,6 +97,8 @@ class CountingArtifact:
                     "true_before": case.before.hit_rate,
                     "true_after": case.after.hit_rate,
                     "queries": case.after.queries_per_prompt_token,
+                    "share": share,
+                    "preemptions": max(case.before.preemptions or 0.0, case.after.preemptions or 0),
                 },
             ),
             share=share,
@@ -105,14 +107,24 @@ class CountingArtifact:
             for_=tuple(shown),
             against=compare(case, "ttft_s", "saturated"),
             actions=(
-                Action(
+                Action(Message("PC107.upgrade"), Message("PC107.chart_effect"))
+                if case.epoch.before(0, 16) is True
+                else Action(
                     Message("PC107.chart"),
                     Message("PC107.chart_effect"),
                     'sum(rate(vllm:prompt_tokens_by_source_total{source="local_cache_hit"}[5m]))'
-                    " / sum(rate(vllm:prompt_tokens_total[5m]))"
-                    if case.epoch.before(0, 16) is False
-                    else None,
+                    " / sum(rate(vllm:prompt_tokens_total[5m]))",
                 ),
             ),
             missing=() if by_source else ("prompt_tokens_by_source",),
         )
+
+
+def _how(case: Case, by_source: bool) -> str:
+    """Name the sentence: two definitions that disagree, resumed requests, or repeated lookups."""
+    if by_source:
+        return "summary"
+    preempted = case.after.preemptions or (case.before and case.before.preemptions)
+    if preempted and case.epoch.before(0, 11, 1) is True:
+        return "resumed"
+    return "bounded"

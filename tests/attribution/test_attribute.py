@@ -231,3 +231,24 @@ def test_shipped_weights_keep_the_signs_of_physics():
     for name, weight in weights.items():
         reach = max(abs(weight.log_odds(weight.low)), abs(weight.log_odds(weight.high)))
         assert reach < 2.5, name
+
+
+@pytest.mark.parametrize(("version", "counted"), [("0.10.2", 0.2), ("0.11.2", 0.0)])
+def test_resumed_requests_raised_the_rate_until_0_11_1(version, counted):
+    """A storm ends: hits of preempted requests on their own blocks go, the cache is as ever."""
+    columns = traffic(hit=(0.4, 0.2))
+    del columns["cached_tokens"], columns["computed_tokens"]
+    # Every third prompt was looked up once more, when it was resumed, and hit: of 4/3 lookups
+    # 0.2 + 1/3 are hits, 40 %. Without them 20 %, as after the storm.
+    columns["queries"] = [q * f for q, f in zip(columns["queries"], halves(4 / 3, 1), strict=True)]
+    columns["finished"] = columns["first_tokens"]
+    columns["preemptions"] = [
+        n / 3 * f for n, f in zip(columns["finished"], halves(1, 0), strict=True)
+    ]
+    columns["generation_tokens"] = [0.0] * len(columns["queries"])
+    timeline = make_timeline(columns, versions=(version,))
+    found = attribute(timeline, fall_of(timeline, 0.4, 0.2), timeline.diary.epochs[0])
+    if counted:
+        assert values(found)["counting"] == pytest.approx(counted, abs=1e-6)
+    else:
+        assert values(found)["counting"] < 0.1

@@ -231,3 +231,35 @@ def test_caching_as_the_server_resolved_it_wins_over_the_flag(diary_of):
         (1.0, "cache_config.enable_prefix_caching", "False"),
     ]
     assert epoch_of(diary_of(events=[stats(60.0)], facts=facts)).prefix_caching is False
+
+
+def _stated_pool(version, model, *more):
+    return [
+        (0.0, "vllm.version", version),
+        (0.0, "model.name", model),
+        (1.0, "cache_config.block_size", "16"),
+        (1.0, "pool.tokens", "4194304"),
+        (1.0, "pool.max_concurrency", "32.0"),
+        *more,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("version", "model", "blocks"),
+    [
+        ("0.20.0", "google/gemma-3-27b-it", 262144),
+        ("0.21.0", "google/gemma-3-27b-it", None),
+        ("0.21.0", "meta-llama/Llama-3.1-8B-Instruct", 262144),
+    ],
+    ids=["printed tokens", "printed concurrency", "full attention: the same"],
+)
+def test_no_blocks_from_the_size_a_hybrid_model_prints(diary_of, version, model, blocks):
+    epoch = epoch_of(diary_of(events=[stats(60.0)], facts=_stated_pool(version, model)))
+    assert (epoch.pool.tokens, epoch.pool.blocks) == (4194304, blocks)
+
+
+def test_stated_blocks_win_over_the_size_printed_from_0_21(diary_of):
+    said = (1.0, "cache_config.num_gpu_blocks", "100000")
+    facts = _stated_pool("0.21.0", "unknown/model", said)
+    epoch = epoch_of(diary_of(events=[stats(60.0)], facts=facts))
+    assert (epoch.pool.tokens, epoch.pool.blocks) == (1_600_000, 100_000)
