@@ -33,6 +33,7 @@ class Figures:
         residence_s: survival of a released block, from the window's own totals.
         written_tokens: tokens newly written to the pool (computed prompt and generated).
         requests_per_s, prompt_tps, generation_tps: per second.
+        computed_tps: prompt tokens per second that were not found in the cache.
         ttft_s, e2e_s, queue_s, prefill_s, decode_s, itl_s: means, seconds.
         aborted, rejected: counts.
     """
@@ -63,6 +64,7 @@ class Figures:
     written_tokens: float | None = None
     requests_per_s: float | None = None
     prompt_tps: float | None = None
+    computed_tps: float | None = None
     generation_tps: float | None = None
     ttft_s: float | None = None
     e2e_s: float | None = None
@@ -135,6 +137,7 @@ def figures(timeline: EngineTimeline, span: Span, pool_tokens: float | None = No
         written_tokens=written,
         requests_per_s=_over(read.total("finished"), seconds),
         prompt_tps=_over(prompt, seconds),
+        computed_tps=_over(computed, seconds),
         generation_tps=_over(generated, seconds),
         ttft_s=read.weighted("ttft_s", "first_tokens"),
         e2e_s=read.weighted("e2e_s", "ended"),

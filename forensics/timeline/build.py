@@ -18,6 +18,7 @@ from forensics.timeline.grid import (
 )
 from forensics.timeline.logs import columns_from_log, counted_lines
 from forensics.timeline.marks import in_order, marks_of
+from forensics.timeline.prompt_meaning import add_computed
 from forensics.timeline.recordings import read_tracks
 from forensics.timeline.records import SIGNALS, EngineTimeline, Histogram, Mark, Origin
 
@@ -48,6 +49,7 @@ def build_engine(
     logs = columns_from_log(events, evidence.sources)
     histograms: dict[str, Histogram] = {}
     if logs is not None:
+        add_computed(logs, diary)
         derive(logs, _pool_tokens(diary, logs))
     main = metrics or logs
     if metrics is not None and logs is not None and _sparse(metrics, logs):

@@ -193,7 +193,9 @@ class PrefillBound:
 
 
 def _computed_tps(seen: Figures) -> float | None:
-    """Give prompt tokens computed per second: from misses, else the prompt rate less its hits."""
+    """Give prompt tokens computed per second: as counted, from misses, else the whole rate."""
+    if seen.computed_tps is not None:
+        return seen.computed_tps
     if seen.miss_per_request is not None and seen.requests and seen.seconds > 0:
         return seen.miss_per_request * seen.requests / seen.seconds
     if seen.prompt_tps is None:
