@@ -84,7 +84,8 @@ def _parse(index: int, found: Found, options: ReadOptions, progress: Progress) -
         size=found.size,
     )
     if not found.head:
-        return _refused(index, found, "unrecognised", f"{found.path}: empty file")
+        reason = "; ".join(found.cuts) or "empty file"
+        return _refused(index, found, "unrecognised", f"{found.path}: {reason}")
     reader = next((one for one in FORMATS if one.recognises(source)), None)
     if reader is None and found.named and is_text(source.head):
         reader = FORMATS[-1]

@@ -13,6 +13,7 @@ from pathlib import PurePosixPath
 from typing import IO, BinaryIO, NamedTuple, cast
 
 MAX_MEMBERS = 20_000
+FEW_MEMBERS = 32
 _TAR_MAGIC_AT = 257
 
 
@@ -65,51 +66,75 @@ def zip_members(open_archive: Callable[[], BinaryIO]) -> Iterator[Member]:
     """Yield the files of a zip archive, in the order of its directory."""
     with zipfile.ZipFile(open_archive()) as archive:
         infos = [info for info in archive.infolist() if not info.is_dir() and _plain(info.filename)]
+    # Opening an archive reads its whole directory, so one of many files stays open; of few it does
+    # not, for there may be many such archives, and open files are limited.
+    held = zipfile.ZipFile(open_archive()) if len(infos) > FEW_MEMBERS else None
     for info in infos[:MAX_MEMBERS]:
 
         def opener(info: zipfile.ZipInfo = info) -> BinaryIO:
-            return cast(BinaryIO, zipfile.ZipFile(open_archive()).open(info))
+            return cast(BinaryIO, (held or zipfile.ZipFile(open_archive())).open(info))
 
         yield Member(info.filename, info.file_size, None, opener)
 
 
 def tar_members(open_archive: Callable[[], BinaryIO]) -> Iterator[Member]:
     """Yield the files of an uncompressed tar archive."""
-    with open_archive() as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
-        found = [
-            (info.name, info.offset_data, info.size, float(info.mtime))
-            for info in _files(archive)
-            if not info.issparse()
-        ]
+    found: list[tuple[str, int, int, float]] = []
+    broken: Exception | None = None
+    with open_archive() as stream:
+        try:
+            with tarfile.open(fileobj=stream, mode="r:") as archive:
+                found.extend(  # one by one, so that a broken archive leaves what precedes the break
+                    (info.name, info.offset_data, info.size, float(info.mtime))
+                    for info in _files(archive)
+                    if not info.issparse()
+                )
+        except tarfile.TarError as error:
+            broken = error
     for name, start, size, mtime in found[:MAX_MEMBERS]:
 
         def opener(start: int = start, size: int = size) -> BinaryIO:
             return cast(BinaryIO, io.BufferedReader(View(open_archive(), start, size)))
 
         yield Member(name, size, mtime, opener)
+    if broken is not None:
+        raise broken
 
 
 def packed_tar_members(open_stream: Callable[[], BinaryIO], limit: int) -> Iterator[Member]:
     """Yield the files of a compressed tar archive, spooled up to `limit` bytes in all."""
     spool = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 - the members' views keep it
     found: list[tuple[str, int, int, float]] = []
-    with open_stream() as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
-        for info in _files(archive):
-            content: IO[bytes] | None = archive.extractfile(info)
-            start = spool.tell()
-            if content is None or start >= limit or len(found) >= MAX_MEMBERS:
-                continue
-            while chunk := content.read(1 << 20):
-                spool.write(chunk[: max(0, limit - spool.tell())])
-                if spool.tell() >= limit:
-                    break
-            found.append((info.name, start, spool.tell() - start, float(info.mtime)))
+    broken: Exception | None = None
+    with open_stream() as stream:
+        try:
+            with tarfile.open(fileobj=stream, mode="r|") as archive:
+                for info in _files(archive):
+                    content: IO[bytes] | None = archive.extractfile(info)
+                    start = spool.tell()
+                    if content is None or start >= limit or len(found) >= MAX_MEMBERS:
+                        continue
+                    try:
+                        _copy(content, spool, limit)
+                    finally:
+                        size = spool.tell() - start
+                        found.append((info.name, start, size, float(info.mtime)))
+        except tarfile.TarError as error:
+            broken = error
     for name, start, size, mtime in found:
 
         def opener(start: int = start, size: int = size) -> BinaryIO:
             return cast(BinaryIO, io.BufferedReader(View(spool, start, size)))
 
         yield Member(name, size, mtime, opener)
+    if broken is not None:
+        raise broken
+
+
+def _copy(content: IO[bytes], spool: BinaryIO, limit: int) -> None:
+    # In small pieces: a read that meets the end of a cut archive gives nothing at all.
+    while spool.tell() < limit and (chunk := content.read(min(1 << 16, limit - spool.tell()))):
+        spool.write(chunk)
 
 
 def _files(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:

@@ -30,6 +30,7 @@ from parsers.archives import (
 )
 from parsers.compression import BROKEN, CutStream, bare_name, compression_of, unpacked
 from parsers.prometheus.tsdb_dump import Tsdb, convert, tsdbs_below
+from parsers.recoding import Recoded, wide_encoding
 
 HEAD_BYTES = 64 << 10
 MAX_DEPTH = 4  # archives inside archives
@@ -183,6 +184,8 @@ def _plain_bytes(found: Found, limit: int, depth: int) -> Iterator[Found]:
         yield from _plain_bytes(_unpacked(found, compression, limit), limit, depth + 1)
     elif is_zip(found.head) or is_tar(found.head):
         yield from _members(found, limit, depth)
+    elif (encoding := wide_encoding(found.head)) is not None:
+        yield from _plain_bytes(_recoded(found, encoding), limit, depth + 1)
     else:
         found.stream = _stream_of(found)
         yield found
@@ -190,16 +193,7 @@ def _plain_bytes(found: Found, limit: int, depth: int) -> Iterator[Found]:
 
 def _unpacked(found: Found, compression: str, limit: int) -> Found:
     packed_open = found.open
-    inner = Found(
-        path=found.path,
-        name=bare_name(found.name),
-        origin=found.origin,
-        stream=found.stream,
-        open=packed_open,
-        mtime=found.mtime,
-        named=found.named,
-        cuts=found.cuts,
-    )
+    inner = _inside(found, bare_name(found.name))
 
     def opener() -> BinaryIO:
         stream = unpacked(packed_open(), compression, limit)
@@ -207,6 +201,27 @@ def _unpacked(found: Found, compression: str, limit: int) -> Found:
 
     inner.open = opener
     return inner
+
+
+def _recoded(found: Found, encoding: str) -> Found:
+    wide_open = found.open
+    inner = _inside(found, found.name)
+    inner.open = lambda: cast(BinaryIO, io.BufferedReader(Recoded(wide_open(), encoding)))
+    return inner
+
+
+def _inside(found: Found, name: str) -> Found:
+    """Give what a file holds once it is unpacked or recoded: no longer bytes of a local file."""
+    return Found(
+        path=found.path,
+        name=name,
+        origin=found.origin,
+        stream=found.stream,
+        open=found.open,
+        mtime=found.mtime,
+        named=found.named,
+        cuts=found.cuts,
+    )
 
 
 class _Noting(io.BufferedReader):
@@ -226,17 +241,19 @@ class _Noting(io.BufferedReader):
 
 
 def _members(found: Found, limit: int, depth: int) -> Iterator[Found]:
+    members: list[Member] = []
     try:
         if is_zip(found.head):
-            members = list(zip_members(_seekable(found, limit)))
+            members.extend(zip_members(_seekable(found, limit)))
         elif found.local_path is not None:
-            members = list(tar_members(found.open))
+            members.extend(tar_members(found.open))
         else:
-            members = list(packed_tar_members(found.open, limit))
+            members.extend(packed_tar_members(found.open, limit))
     except (*BROKEN, tarfile.TarError, zipfile.BadZipFile, RuntimeError, ValueError) as error:
-        found.refusal = f"archive cannot be read: {_reason(error)}"
+        # What precedes the damage, say of a broken download, is read all the same.
+        beyond = f" beyond {len(members)} of its files" if members else ""
+        found.refusal = f"archive cannot be read{beyond}: {_reason(error)}"
         yield found
-        return
     for member in sorted(members, key=lambda member: member.name):
         yield from _plain_bytes(_member(found, member), limit, depth + 1)
 
