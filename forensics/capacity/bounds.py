@@ -149,7 +149,8 @@ def safe_bound(
     shared = Interval.exact(demand.shared)
 
     def safe(n: float, s: float, m: float) -> float:
-        return safe_batch(n, s, m, demand.deviation * m / demand.mean, z)
+        variation = demand.deviation / demand.mean if demand.mean > 0 else 0.0
+        return safe_batch(n, s, m, variation * m, z)
 
     value = safe_batch(pool.value, demand.shared, demand.mean, demand.deviation, z)
     low, high = corners(safe, pool, shared, mean)

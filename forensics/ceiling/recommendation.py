@@ -113,12 +113,14 @@ def recommend(
 
 def limit_of(bounds: list[Bound]) -> tuple[Limit | None, str | None]:
     """Return the smallest of the binding bounds as a limit, and its name."""
-    chosen = [bound for bound in bounds if bound.name in BINDING and bound.value is not None]
+    named = [bound for bound in bounds if bound.name in BINDING]
+    chosen = [bound for bound in named if bound.value is not None and isfinite(bound.value)]
     if not chosen:
         return None, None
     least = min(chosen, key=lambda bound: bound.value if bound.value is not None else 0.0)
     value = max(1, floor(min(b.value for b in chosen if b.value is not None)))
-    low = max(1, floor(min(b.low if b.low is not None else value for b in chosen)))
+    lows = [b.low for b in chosen if b.low is not None and isfinite(b.low)]
+    low = max(1, floor(min([value, *lows])))
     # A fit whose slope may be zero bounds nothing from above: the others' upper ends count.
     highs = [b.high for b in chosen if b.high is not None and isfinite(b.high)]
     high = max(value, floor(min(highs, default=value)))
