@@ -6,12 +6,12 @@ tables with a column for the batch and some of hit rate, TTFT and throughput. An
 no rows: nothing is guessed from a file that is none of these.
 """
 
-import csv
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from forensics.ceiling.bench_tables import object_rows, parsed, table_rows, thousandth
 from forensics.ceiling.records import SweepRow
 from forensics.errors import InputError
 
@@ -19,10 +19,6 @@ MAX_BYTES = 256_000_000
 """Result files with all requests in detail reach some tens of megabytes; more is not one."""
 
 Record = Mapping[str, object]
-_SETTING = re.compile(
-    r"^(max[ _]?concurrency|max[ _]?num[ _]?seqs|(?:request[ _])?concurrency(?: .*(?:mean|avg))?"
-    r"|batch(?:[ _]size)?|streams|clients|users|concurrent[ _]requests)$"
-)
 _IN_PATH = re.compile(
     r"(?:concurrency|conc|mns|max[-_]?num[-_]?seqs|batch|bs|streams|users|c)[-_=]?0*(\d+)(?![\d.])"
 )
@@ -42,10 +38,14 @@ def read_results(path: Path) -> Iterator[tuple[str, SweepRow]]:
         raise InputError(f"cannot be read: {error.strerror}", str(path)) from error
     hint = _hint(path)
     if text.lstrip()[:1] in ("{", "["):
+        plain: list[Record] = []
         for record in _documents(text):
-            yield from _record(record, hint)
+            rows = list(_record(record, hint))
+            yield from rows
+            plain += [] if rows else [record]
+        yield from object_rows(plain, hint)
     else:
-        yield from _table(list(csv.reader(text.splitlines())), hint)
+        yield from table_rows(text, hint)
 
 
 def _documents(text: str) -> Iterator[Record]:
@@ -87,15 +87,20 @@ def _vllm(record: Record, hint: float | None) -> Iterator[tuple[str, SweepRow]]:
     setting = setting if setting is not None else hint
     if setting is None or setting == float("inf"):
         return
+    # What the tool does not measure may have been added to its record by hand.
+    added = next((row for _, row in object_rows([record], setting)), SweepRow(setting))
     median = _number(record.get("median_ttft_ms", record.get("p50_ttft_ms")))
     tail = _number(record.get("p99_ttft_ms"))
     yield (
         name,
         SweepRow(
             setting=setting,
-            ttft_p50_s=_thousandth(median),
-            ttft_p99_s=_thousandth(tail),
+            hit_rate=added.hit_rate,
+            ttft_p50_s=thousandth(median),
+            ttft_p99_s=thousandth(tail),
             throughput_tok_s=_number(record.get("output_throughput")),
+            preemptions=added.preemptions,
+            kv_usage=added.kv_usage,
             requests=_number(record.get("completed")),
         ),
     )
@@ -127,8 +132,8 @@ def _guidellm(item: Record, hint: float | None) -> Iterator[tuple[str, SweepRow]
         "concurrency",
         SweepRow(
             setting=setting,
-            ttft_p50_s=_thousandth(_number(middle)),
-            ttft_p99_s=_thousandth(_number(percentiles.get("p99"))),
+            ttft_p50_s=thousandth(_number(middle)),
+            ttft_p99_s=thousandth(_number(percentiles.get("p99"))),
             throughput_tok_s=_number(rate),
             requests=_number(_inner(metrics, "request_totals").get("successful")),
         ),
@@ -158,136 +163,12 @@ def _aiperf(record: Record, hint: float | None) -> Iterator[tuple[str, SweepRow]
     )
 
 
-def _table(rows: list[list[str]], hint: float | None) -> Iterator[tuple[str, SweepRow]]:
-    rows = [row for row in rows if any(cell.strip() for cell in row)]
-    if not rows:
-        return
-    if rows[0][0].strip().lower() == "metric":
-        yield from _metric_rows(rows, hint)
-        return
-    # guidellm writes its header over several rows: all rows before the first with figures.
-    depth = next((at for at, row in enumerate(rows) if _figures(row) >= 2), len(rows))
-    if depth in (0, len(rows)) or depth > 4:
-        return
-    header = [_title(rows[:depth], place) for place in range(max(map(len, rows[:depth])))]
-    at = {name: _column(header, name) for name in _COLUMNS}
-    setting = next((i for i, title in enumerate(header) if _SETTING.match(title)), None)
-    if all(place is None for place in at.values()):
-        return
-    for row in rows[depth:]:
-        value = _cell(row, setting)
-        value = value if value is not None else hint
-        if value is None:
-            continue
-        name = header[setting].replace(" ", "_") if setting is not None else "setting"
-        yield name, _row_of(row, header, at, value)
-
-
-def _row_of(
-    row: Sequence[str], header: Sequence[str], at: Mapping[str, int | None], setting: float
-) -> SweepRow:
-    def seconds(name: str) -> float | None:
-        place, value = at[name], _cell(row, at[name])
-        if place is None or value is None:
-            return None
-        return value / 1000 if re.search(r"\bms\b", header[place]) else value
-
-    rate, place = _cell(row, at["hit_rate"]), at["hit_rate"]
-    if rate is not None and place is not None and (rate > 1 or "%" in header[place]):
-        rate /= 100
-    return SweepRow(
-        setting=setting,
-        hit_rate=rate,
-        ttft_p50_s=seconds("ttft_p50"),
-        ttft_p99_s=seconds("ttft_p99"),
-        throughput_tok_s=_cell(row, at["throughput"]),
-        preemptions=_cell(row, at["preemptions"]),
-        kv_usage=_cell(row, at["kv_usage"]),
-        requests=_cell(row, at["requests"]),
-    )
-
-
-def _metric_rows(rows: list[list[str]], hint: float | None) -> Iterator[tuple[str, SweepRow]]:
-    """Read aiperf's and genai-perf's CSV: one row per metric, then one value per row."""
-    if hint is None:
-        return
-    columns = [cell.strip().lower() for cell in rows[0]]
-    by_metric = {row[0].strip().lower(): row for row in rows[1:]}
-    waits = next((by_metric[k] for k in by_metric if k.startswith("time to first token")), None)
-    if waits is None:
-        return
-    rate = next(
-        (by_metric[k] for k in by_metric if k.startswith("output token throughput (")), None
-    )
-    place = {name: columns.index(name) if name in columns else None for name in ("p50", "p99")}
-    yield (
-        "concurrency",
-        SweepRow(
-            setting=hint,
-            ttft_p50_s=_thousandth(_cell(waits, place["p50"])),
-            ttft_p99_s=_thousandth(_cell(waits, place["p99"])),
-            throughput_tok_s=_cell(rate, 1) if rate else None,
-        ),
-    )
-
-
-_COLUMNS: Mapping[str, tuple[str, ...]] = {
-    # In order: the first pattern that matches a title wins.
-    "hit_rate": (r"\bhit rate\b", r"\bcache hits?\b"),
-    "ttft_p50": (
-        r"(?=.*\b(ttft|time to first token)\b)(?=.*\b(p50|median)\b)",
-        r"(?=.*\b(ttft|time to first token)\b)(?=.*\b(mean|avg)\b)",
-    ),
-    "ttft_p99": (r"(?=.*\b(ttft|time to first token)\b)(?=.*\bp99\b)",),
-    "throughput": (
-        r"^output throughput$",
-        r"(?=.*\boutput tok(en)?s?\b)(?=.*\b(second|throughput|s)\b)(?!.*\b(std|p\d+|median)\b)",
-        r"^(throughput|tok s|tokens s|throughput tok s|tokens per second)$",
-    ),
-    "preemptions": (r"\bpreemptions?\b",),
-    "kv_usage": (r"\b(kv|cache) usage\b",),
-    "requests": (r"^(completed|requests|successful requests)\b",),
-}
-
-
-def _column(header: Sequence[str], name: str) -> int | None:
-    for pattern in _COLUMNS[name]:
-        for place, title in enumerate(header):
-            if re.search(pattern, title):
-                return place
-    return None
-
-
-def _title(rows: Sequence[Sequence[str]], place: int) -> str:
-    words = " ".join(row[place] for row in rows if place < len(row))
-    return " ".join(re.sub(r"[^a-z0-9%.]+", " ", words.lower()).split())
-
-
-def _figures(row: Sequence[str]) -> int:
-    return sum(1 for cell in row if _parse(cell) is not None)
-
-
-def _cell(row: Sequence[str], place: int | None) -> float | None:
-    return _parse(row[place]) if place is not None and place < len(row) else None
-
-
-def _parse(text: str) -> float | None:
-    plain = text.strip().replace(",", "").removesuffix("%").strip()
-    if not re.fullmatch(r"[-+]?\d{1,18}(\.\d{1,18})?([eE][-+]?\d{1,3})?", plain):
-        return None
-    return float(plain)
-
-
 def _number(value: object) -> float | None:
     if isinstance(value, str):
-        return _parse(value)
+        return parsed(value)
     if isinstance(value, int | float) and not isinstance(value, bool) and value == value:
         return float(value)
     return None
-
-
-def _thousandth(value: float | None) -> float | None:
-    return None if value is None else value / 1000
 
 
 def _inner(record: Record, *keys: str) -> Record:

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from forensics.catalog.messages import render
+from forensics.ceiling.bench_results import read_results
 from forensics.ceiling.records import SweepRow
 from forensics.ceiling.sweep import from_files
 from forensics.ceiling.sweep_compare import Targets, compare
@@ -206,6 +207,61 @@ def test_plain_tables_and_headers_over_several_rows(tmp_path) -> None:
         "concurrent@8,8,130,210,310\nconcurrent@32,32,200,1850,840\n"
     )
     assert from_files([stacked]).rows[1] == SweepRow(32, None, 0.2, 1.85, 840)
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        (
+            "table.csv",
+            "Batch size;Hit rate (%);KV usage (%);TTFT p50 (ms);TTFT p99 (ms);tok/s\n"
+            "8;65;30;130;210;310\n32;60;31;200;1,850;840\n64;31;31;490;6,400;1,150\n"
+            "128;1;31;1,280;16,200;1,300\n",
+        ),
+        (
+            "table.json",
+            json.dumps(
+                [
+                    {"batch": b, "hit_rate": h, "kv_usage": u, "ttft_p50": m, "ttft_p99": t,
+                     "throughput": r}
+                    for b, h, u, m, t, r in (
+                        (8, 65, 0.30, 0.13, 0.21, 310), (32, 60, 0.31, 0.2, 1.85, 840),
+                        (64, 31, 0.31, 0.49, 6.4, 1150), (128, 1, 0.31, 1.28, 16.2, 1300),
+                    )
+                ]
+            ),
+        ),
+        (
+            "serve.jsonl",
+            "\n".join(
+                json.dumps(
+                    {"max_concurrency": b, "hit_rate": h, "kv_cache_usage": u, "median_ttft_ms": m,
+                     "p99_ttft_ms": t, "output_throughput": r}
+                )
+                for b, h, u, m, t, r in (
+                    (8, "65%", "30%", 130, 210, 310), (32, "60%", "31%", 200, 1850, 840),
+                    (64, "31%", "31%", 490, 6400, 1150), (128, "1%", "31%", 1280, 16200, 1300),
+                )
+            ),
+        ),
+    ],
+)  # fmt: skip
+def test_one_table_in_other_spellings(tmp_path, name, content) -> None:
+    path = tmp_path / name
+    path.write_text(content)
+    sweep = from_files([path], Targets(2.0))
+    assert [row.setting for row in sweep.rows] == [8, 32, 64, 128]
+    assert [row.hit_rate for row in sweep.rows] == pytest.approx([0.65, 0.60, 0.31, 0.01])
+    assert [row.kv_usage for row in sweep.rows] == pytest.approx([0.30, 0.31, 0.31, 0.31])
+    assert [row.ttft_p99_s for row in sweep.rows] == pytest.approx([0.21, 1.85, 6.4, 16.2])
+    assert sweep.rows[-1].throughput_tok_s == 1300
+    assert (sweep.hit_break, sweep.largest_within_slo) == ((32, 64), 32)
+
+
+def test_a_decimal_comma_is_no_number(tmp_path) -> None:
+    path = tmp_path / "table.csv"
+    path.write_text("batch;throughput;hit rate\n8;1,5;60\n16;2,5;70\n")
+    assert [row.throughput_tok_s for _, row in read_results(path)] == [None, None]
 
 
 @pytest.mark.parametrize(
