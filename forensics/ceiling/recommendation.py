@@ -150,9 +150,11 @@ def _against_current(
     if limit is None or current is None:
         return answer
     wrong = preempting or cause in EXHAUSTED
-    if wrong:
-        notes.append(Message("ceiling.note.stops_preemption", {"batch": min(limit.value, current)}))
-    if limit.value > current and cause in SEATS_BIND and not wrong:
+    if wrong and limit.value < current:
+        notes.append(Message("ceiling.note.stops_preemption", {"batch": limit.value}))
+    if limit.value > current and cause in SEATS_BIND:
+        # Something is wrong, and more seats mend it: an interval that holds the present setting
+        # does not keep it, and neither does a preemption from before or after the queue.
         notes.append(Message("ceiling.note.raise", {"current": current, "batch": limit.value}))
         return answer
     if limit.value >= current:

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from forensics.catalog.messages import Message
 from forensics.evidence import Place
 
+NO_CHANGE = "ceiling.note.no_change"
+
 
 @dataclass(frozen=True, slots=True)
 class Input:
@@ -88,6 +90,11 @@ class Ceiling:
     confidence: str = "low"
     notes: tuple[Message, ...] = ()
     refused: Message | None = None
+
+    @property
+    def no_change(self) -> bool:
+        """Whether the answer is to leave the setting: an interval that holds it is not enough."""
+        return any(note.key == NO_CHANGE for note in self.notes)
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,7 +91,7 @@ def _recommended(item: Ceiling, page: Page) -> str:
     facts = [page.paint.bold(limits(limit.value, limit.low, limit.high))]
     if item.current is not None:
         facts.append(page.say("label.current", value=item.current))
-        if limit.low <= item.current <= limit.high:
+        if item.no_change:
             facts.append(page.say("label.no_change"))
     if item.binding_bound:
         facts.append(page.say("label.binding", bound=item.binding_bound))
@@ -135,14 +135,6 @@ def sweep_lines(found: Sweep, page: Page) -> list[str]:
         for row in found.rows
     ]
     lines = [page.title("sweep"), *table([names, *rows])]
-    if found.hit_break is not None:
-        low, high = found.hit_break
-        lines += page.wrapped(page.say("label.hit_break", low=low, high=high))
-    if found.throughput_peak is not None:
-        low, high = found.throughput_peak
-        lines += page.wrapped(page.say("label.throughput_peak", low=low, high=high))
-    if found.largest_within_slo is not None:
-        lines += page.wrapped(page.say("label.within_slo", value=found.largest_within_slo))
     for note in found.notes:
         lines += page.wrapped(sentence(note, page.lang))
     return lines

@@ -34,7 +34,7 @@ class BoundView:
 
 @dataclass(frozen=True, slots=True)
 class CeilingView:
-    """A ceiling with its figures in words; `no_change`: the present setting is in the interval."""
+    """A ceiling with its figures in words; `no_change`: the present setting stays."""
 
     engine: str
     gpu: str | None
@@ -56,9 +56,6 @@ class CeilingView:
 def ceiling(item: Ceiling) -> CeilingView:
     """Put a ceiling into words."""
     limit, admission = item.max_num_seqs, item.admission_limit
-    inside = (
-        limit is not None and item.current is not None and limit.low <= item.current <= limit.high
-    )
     return CeilingView(
         engine=item.engine,
         gpu=item.gpu,
@@ -67,7 +64,7 @@ def ceiling(item: Ceiling) -> CeilingView:
         limit_text="–" if limit is None else limits(limit.value, limit.low, limit.high),
         value=0.0 if limit is None else limit.value,
         current=item.current,
-        no_change=inside,
+        no_change=item.no_change,
         admission_text=(
             None if admission is None else limits(admission.value, admission.low, admission.high)
         ),

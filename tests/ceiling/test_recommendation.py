@@ -11,6 +11,7 @@ from forensics.ceiling import recommend
 from forensics.config import Options
 from forensics.diary import EngineDiary, Epoch, Gpu, KvPool, Stated, Version
 from forensics.evidence import Place
+from forensics.reports.views import ceiling as ceiling_view
 from forensics.timeline import SIGNALS, EngineTimeline, Histogram, Origin
 from forensics.verdict import Verdict
 
@@ -149,6 +150,36 @@ def test_seats_that_bind_are_raised() -> None:
     found = recommend(timeline(**traffic(RAMP)), epoch, verdict("seat-limit"), Options())
     assert found.max_num_seqs.value == 378
     assert "raise" in keys(found)
+
+
+@pytest.mark.parametrize("lost", [0.0, 3.0])
+def test_seats_that_bind_are_raised_from_inside_the_interval_too(lost) -> None:
+    # Step times that scatter by a tenth leave some 400 (290 to 520): an interval that holds 350.
+    scattered = (0.0119 + 0.000283 * RAMP) * (1 + 0.1 * np.tile([1.0, -1.0], RAMP.size // 2))
+    epoch = replace(EPOCH, max_num_seqs=350)
+    preemptions = np.concatenate(([lost], np.zeros(RAMP.size - 1)))
+    made = timeline(**traffic(RAMP, preemptions=preemptions, itl_s=scattered))
+    found = recommend(made, epoch, verdict("seat-limit"), Options())
+    assert found.max_num_seqs.low == pytest.approx(293, abs=5)
+    assert found.max_num_seqs.value == pytest.approx(401, abs=5)
+    assert found.binding_bound == "B_90"
+    assert "raise" in keys(found)
+    assert not found.no_change
+    assert not ceiling_view(found).no_change
+    assert {"no_change", "stops_preemption"}.isdisjoint(keys(found))
+    calm = timeline(**traffic(RAMP, itl_s=scattered))
+    stays = recommend(calm, epoch, verdict("healthy"), Options())
+    assert stays.no_change
+    assert ceiling_view(stays).no_change
+
+
+def test_a_setting_below_the_bound_is_not_said_to_stop_preemption() -> None:
+    lost = np.concatenate(([3.0], np.zeros(RAMP.size - 1)))
+    epoch = replace(EPOCH, max_num_seqs=64)
+    made = timeline(**traffic(RAMP, preemptions=lost))
+    found = recommend(made, epoch, verdict("preemption-thrash"), Options())
+    assert found.max_num_seqs.value == 64
+    assert "stops_preemption" not in keys(found)
 
 
 def test_an_unknown_gpu_and_pool_still_give_a_pool_based_ceiling() -> None:
