@@ -137,6 +137,9 @@ def kv_layout(
         # vLLM refuses to start: attention heads have to be divisible by the ranks.
         values = {"heads": model.heads, "ranks": tensor_parallel}
         return Message("ceiling.refused.heads", values)
+    if pipeline_parallel > model.layers:
+        values = {"layers": model.layers, "stages": pipeline_parallel}
+        return Message("ceiling.refused.stages", values)
     element = kv_element_bytes(kv_dtype, dtype)
     latest = version is None or version >= HYBRID_MANAGER
     if model.latent and version is not None and version < MLA_LATENT:

@@ -119,6 +119,9 @@ def ceiling_for(wanted: Wanted) -> Plan:
         max(value, floor(min(bound.high for bound in chosen))),
     )
     keep, sessions, table = sessions_of(wanted, pool, workload, cost)
+    whole = workload.prompt + workload.output
+    if (layout.equivalent_tokens(whole) if layout else whole) > pool.tokens:
+        notes.append(Message("ceiling.note.one_does_not_fit", {}))
     _explain(wanted, bounds, step, keep, workload, notes)
     return replace(
         base,
@@ -137,8 +140,9 @@ def ceiling_for(wanted: Wanted) -> Plan:
 
 def _layout(wanted: Wanted, model: ModelGeometry | None) -> KvLayout | Message:
     if model is None:
-        name = wanted.model if isinstance(wanted.model, str) else None
-        return Message("ceiling.refused.model", {"model": name})
+        if not isinstance(wanted.model, str) or not wanted.model:
+            return Message("ceiling.refused.no_model", {})
+        return Message("ceiling.refused.model", {"model": wanted.model})
     return kv_layout(
         model,
         tensor_parallel=wanted.tensor_parallel,
@@ -298,11 +302,13 @@ def _explain(
     by_name = {bound.name: bound for bound in bounds}
     knee = by_name["B_90"].value if "B_90" in by_name else inf
     if step is None:
-        notes.append(Message("ceiling.refused.no_step_time", {}))
+        notes.append(Message("ceiling.note.no_roofline", {}))
     elif by_name["B_safe"].value < MEMORY_FIRST * knee:
         notes.append(Message("ceiling.note.memory_first", {"plateau": knee}))
     if wanted.slo_itl_s is None:
         notes.append(Message("ceiling.note.no_target", {}))
+    elif "B_slo" in by_name and by_name["B_slo"].value < 1:
+        notes.append(Message("ceiling.note.target_too_low", {"target": wanted.slo_itl_s}))
     if wanted.slo_ttft_s is not None:
         values = {"target": wanted.slo_ttft_s}
         notes.append(Message("ceiling.note.ttft_needs_admission", values))

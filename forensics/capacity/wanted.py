@@ -85,7 +85,10 @@ def workload_of(wanted: Wanted, notes: list[Message]) -> Workload:
     fresh = (private - (turns - 1) * output) / turns
     if fresh < 1:
         # The history asked for is longer than the prompt: as many turns as fit.
-        turns = max(1.0, (private + output) / (1 + output))
+        asked, turns = turns, max(1.0, (private + output) / (1 + output))
+        if turns < asked:
+            values = {"asked": asked, "turns": turns, "context": context}
+            notes.append(Message("ceiling.note.turns_do_not_fit", values))
         fresh = (private - (turns - 1) * output) / turns
     count = max(1, min(wanted.prefixes, 100_000))
     return Workload(

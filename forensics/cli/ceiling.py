@@ -7,12 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from forensics.errors import UsageError
+from forensics.errors import InputError, UsageError
 
 if TYPE_CHECKING:
     from forensics.capacity.wanted import Wanted
     from forensics.catalog.model_geometry import ModelGeometry
     from forensics.ceiling.records import Ceiling, Sweep
+
+
+_RESULTS = (".json", ".jsonl", ".csv")
 
 
 class CeilingFormat(StrEnum):
@@ -22,7 +25,14 @@ class CeilingFormat(StrEnum):
     JSON = "json"
 
 
+_WITH_PATHS = frozenset(
+    ("paths", "gpu", "model", "config", "slo_itl", "slo_ttft", "vllm_version", "format_", "lang")
+)
+"""Options that say something beside recordings; the others describe a server that is not there."""
+
+
 def ceiling(
+    context_: typer.Context,
     paths: Annotated[
         list[str] | None,
         typer.Argument(
@@ -45,8 +55,8 @@ def ceiling(
     shared_prefix: Annotated[
         float | None, typer.Option(help="Tokens at the start that all requests share.")
     ] = None,
-    prefixes: Annotated[int, typer.Option(help="How many such prefixes there are.")] = 1,
-    turns: Annotated[float | None, typer.Option(help="Mean turns of a session.")] = None,
+    prefixes: Annotated[int, typer.Option(help="How many such prefixes there are.", min=1)] = 1,
+    turns: Annotated[float | None, typer.Option(help="Mean turns of a session.", min=1)] = None,
     think: Annotated[str | None, typer.Option(help="Mean pause between turns: 30s.")] = None,
     slo_itl: Annotated[str | None, typer.Option(help="Inter-token target: 50ms.")] = None,
     slo_ttft: Annotated[str | None, typer.Option(help="First-token target: 2s.")] = None,
@@ -65,7 +75,7 @@ def ceiling(
         int | None, typer.Option(help='The log\'s "GPU KV cache size", when known.', min=1)
     ] = None,
     reserve_gib: Annotated[
-        float | None, typer.Option(help="GiB the field's formula keeps for prefixes.")
+        float | None, typer.Option(help="GiB the field's formula keeps for prefixes.", min=0)
     ] = None,
     draft_layers: Annotated[
         int, typer.Option(help="KV layers a speculative draft adds (EAGLE, MTP: 1).", min=0)
@@ -95,6 +105,7 @@ def ceiling(
     itl = duration(slo_itl, "--slo-itl") if slo_itl else None
     ttft = duration(slo_ttft, "--slo-ttft") if slo_ttft else None
     if paths:
+        _refuse_unused(context_)
         named = str(config) if config else model
         ceilings, sweep = _recorded(paths, gpu, named, vllm_version, (ttft, itl))
         _show(ceilings, sweep, None, format_, lang)
@@ -116,7 +127,7 @@ def ceiling(
         model=_geometry(config) if config else model,
         context=_positive(context, "--context"),
         output=None if output is None else _positive(output, "--output"),
-        shared_prefix=shared_prefix,
+        shared_prefix=_shared(shared_prefix, context),
         prefixes=prefixes,
         turns=turns,
         think_s=duration(think, "--think") if think else None,
@@ -148,9 +159,9 @@ def _recorded(
     from forensics.ceiling.sweep import from_files
     from forensics.ceiling.sweep_compare import Targets
 
-    results = [path for path in paths if Path(path).suffix.lower() in (".json", ".jsonl", ".csv")]
-    if len(results) == len(paths) and all(Path(path).is_file() for path in paths):
-        sweep = from_files(results, Targets(targets[0]))
+    named = [Path(path) for path in paths]
+    if all(path.is_file() and path.suffix.lower() in _RESULTS for path in named):
+        sweep = from_files(named, Targets(targets[0]))
         if sweep is not None:
             return [], sweep
     from forensics.config import Options
@@ -159,8 +170,28 @@ def _recorded(
     options = Options(
         gpu=gpu, model=model, vllm_version=version, slo_ttft_s=targets[0], slo_itl_s=targets[1]
     )
-    found = analyze(paths, options)
+    try:
+        found = analyze(paths, options)
+    except InputError:
+        # No server speaks in there; what a benchmark wrote, a folder per run, may.
+        files = [file for path in named for file in sorted(path.rglob("*")) if file.is_file()]
+        written = [file for file in files if file.suffix.lower() in _RESULTS]
+        sweep = from_files(written, Targets(targets[0])) if written else None
+        if sweep is None:
+            raise
+        return [], sweep
     return list(found.ceilings), found.sweep
+
+
+def _refuse_unused(context: typer.Context) -> None:
+    for name in context.params:
+        source = context.get_parameter_source(name)
+        if name not in _WITH_PATHS and source is not None and source.name == "COMMANDLINE":
+            option = "--" + name.replace("_", "-")
+            raise UsageError(
+                f"{option} describes a server that is not there; with recordings it would do "
+                f"nothing. Leave out either {option} or the paths"
+            )
 
 
 def _show(
@@ -190,6 +221,14 @@ def _release(text: str | None) -> tuple[int, int, int] | None:
     from forensics.catalog.versions import version
 
     return version(text).numbers
+
+
+def _shared(value: float | None, context: float) -> float | None:
+    if value is not None and not 0 <= value < context:
+        raise UsageError(
+            f"--shared-prefix {value:g}: it is a part of the {context:g} tokens of --context"
+        )
+    return value
 
 
 def _positive(value: float, option: str) -> float:

@@ -88,8 +88,27 @@ def test_what_cannot_be_computed_says_why() -> None:
     assert "not in the table" in unknown.stdout
     hybrid = run("--gpu", "H100", "--model", "Qwen/Qwen3-Next-80B-A3B-Instruct")
     assert "Mamba or linear-attention" in hybrid.stdout
+    assert "No model was named" in run("--gpu", "L4").stdout
+    stages = run("--gpu", "L4", "--model", "Meta-Llama-3-8B", "--pp", "64")
+    assert "64 pipeline stages" in stages.stdout
     full = run("--gpu", "L4", "--model", "Meta-Llama-3-70B")
     assert "leaves no room" in " ".join(full.stdout.split())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--slo-itl", "5ms"], "not met by a single request"),
+        (["--context", "900000"], "Not even one request of this length fits"),
+        (["--context", "4000", "--turns", "6"], "6 turns do not fit"),
+        (["--pool-tokens", "100000", "--model", "Qwen3-Next-80B-A3B"], "a roofline needs"),
+    ],
+)
+def test_a_limit_that_cannot_hold_says_so(arguments, said) -> None:
+    asked = ["--gpu", "A100-80GB", "--model", "Meta-Llama-3-8B"]
+    done = run(*asked, *arguments)
+    assert said in " ".join(done.stdout.split())
+    assert said not in " ".join(run(*asked).stdout.split())
 
 
 @pytest.mark.parametrize(
@@ -101,6 +120,13 @@ def test_what_cannot_be_computed_says_why() -> None:
         ["--gpu", "L4", "--model", "Meta-Llama-3-8B", "--context", "0"],
         ["--gpu", "L4", "--config", "missing.json"],
         ["--gpu", "L4", "--lang", "xx"],
+        ["--gpu", "L4", "--model", "Meta-Llama-3-8B", "--shared-prefix", "-5"],
+        ["--gpu", "L4", "--model", "Meta-Llama-3-8B", "--shared-prefix", "2048"],
+        ["--gpu", "L4", "--model", "Meta-Llama-3-8B", "--turns", "0"],
+        ["--gpu", "L4", "--model", "Meta-Llama-3-8B", "--prefixes", "0"],
+        ["--gpu", "L4", "--model", "Meta-Llama-3-8B", "--reserve-gib", "-1"],
+        ["results.csv", "--table"],
+        ["server.log", "--tp", "2"],
     ],
 )
 def test_wrong_calls_exit_with_two(arguments) -> None:
@@ -123,5 +149,7 @@ def test_results_of_a_benchmark_give_a_sweep(tmp_path) -> None:
     assert [row["setting"] for row in tree["sweep"]] == [8, 32, 64, 128]
     assert tree["sweep_summary"]["hit_break"] == {"low": 32.0, "high": 64.0}
     assert tree["sweep_summary"]["largest_within_slo"] == 32
-    shown = run(table, "--slo-ttft", "2s").stdout
-    assert "between 32 and 64" in shown
+    for given in (table, tmp_path):
+        shown = run(given, "--slo-ttft", "2s").stdout
+        assert shown.count("between 32 and 64") == 1
+        assert "Throughput peaks at 128 (1,300 tok/s)" in shown
