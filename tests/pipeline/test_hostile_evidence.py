@@ -77,7 +77,11 @@ facts = st.lists(
 
 
 @settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow], phases=PHASES
+    max_examples=60,
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=PHASES,
 )
 @given(series, events, facts, st.sampled_from(["utc", "yearless", "local"]))
 def test_odd_rows_never_break_the_analysis(evidence_of, rows, lines, said, clock):
