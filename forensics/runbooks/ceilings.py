@@ -8,18 +8,28 @@ from typing import TypeVar
 
 from forensics.capacity.plan import Plan, Wanted, ceiling_for
 from forensics.catalog.gpus import identify
+from forensics.catalog.models import geometry
 from forensics.catalog.versions import Version
 from forensics.runbooks.interface import Document, Stated
 from forensics.runbooks.serve import ServeCommand
 
 T = TypeVar("T")
+# Korean particles stand right behind a name, where \b sees no boundary.
 _GPU = re.compile(
-    r"\b(?:RTX[ -]?(?:A|PRO )?|[AHBLTV]|GH|GB|MI)\d{1,4}[A-Z]{0,2}"
-    r"(?:[- ](?:SXM\d?|PCIe|NVL|Ada|Ti|SUPER|\d{2,3} ?GB))*\b"
+    r"(?<![A-Za-z0-9])(?:RTX[ -]?(?:A|PRO )?|[AHBLTV]|GH|GB|MI)\d{1,4}[A-Z]{0,2}"
+    r"(?:[- ](?:SXM\d?|PCIe|NVL|Ada|Ti|SUPER|\d{2,3} ?GB))*(?![A-Za-z0-9])"
 )
+_MODEL = re.compile(r"(?<![\w./-])[A-Za-z][\w./-]{0,80}?\d[bB](?![A-Za-z0-9])(?:-[A-Za-z0-9.]+)*")
 _TOKENS = re.compile(
-    r"(?<![\d.,])(\d{1,3}(?:,\d{3})+|\d+)(k|K)?[- ]?(?:tokens?\b|토큰)", re.IGNORECASE
+    r"(?<![\d.,])(\d{1,3}(?:,\d{3})+|\d+)(k|K)?[- ]?(?:tokens?(?![A-Za-z])|토큰)", re.IGNORECASE
 )
+_LABELLED = re.compile(
+    r"(?:context|컨텍스트|문맥)[*`|]*(?:s? of|은|는| is)?\s*[:=|]?\s*"
+    r"(\d{1,3}(?:,\d{3})+|\d+)(k|K)?(?![A-Za-z0-9_]|[.,]\d)",
+    re.IGNORECASE,
+)
+_LONGEST = re.compile(r"max|window|limit|최대", re.IGNORECASE)
+"""What a model or server can take at most is not what a request holds."""
 _CONTEXT = re.compile(
     r"context|prompt|request|sequence|conversation|average|typical|mean"
     r"|컨텍스트|문맥|프롬프트|요청|평균",
@@ -43,10 +53,11 @@ class Deployment:
 def stated_for(document: Document, command: ServeCommand) -> Deployment | None:
     """Return the deployment a command is for: its flags, then settings, then the text around it."""
     stated = document.stated
+    at = command.head.span[0]
     model = stated.model if command.model is None else command.model.text
+    model = model or _nearest(_models(document), at)
     if model is None:
         return None
-    at = command.head.span[0]
     gpu = stated.gpu or _nearest(_gpus(document), at)
     context = stated.context or _nearest(_contexts(document), at)
     if gpu is None or context is None:
@@ -118,17 +129,26 @@ def _gpus(document: Document) -> Iterator[tuple[int, str]]:
             yield line.text.offsets[0], names[0]
 
 
+def _models(document: Document) -> Iterator[tuple[int, str]]:
+    """Yield where one model of the table is named: in lines that name no second one."""
+    for line in document.prose:
+        names = [name for name in dict.fromkeys(_MODEL.findall(line.text.text)) if geometry(name)]
+        if len(names) == 1:
+            yield line.text.offsets[0], names[0]
+
+
 def _contexts(document: Document) -> Iterator[tuple[int, int]]:
     """Yield where the tokens of a request are given: in blocks, in lines with one length."""
     for offset, name, value in _block_arguments(document):
         if name == "context" and value.isdecimal():
             yield offset, int(value)
     for line in document.prose:
-        lengths = {
-            int(number.replace(",", "")) * (1024 if unit else 1)
-            for number, unit in _TOKENS.findall(line.text.text)
-        }
-        if len(lengths) == 1 and _CONTEXT.search(line.text.text):
+        text = line.text.text
+        found = _TOKENS.findall(text)
+        if not found and not _LONGEST.search(text):
+            found = _LABELLED.findall(text)
+        lengths = {int(number.replace(",", "")) * (1024 if unit else 1) for number, unit in found}
+        if len(lengths) == 1 and _CONTEXT.search(text):
             (length,) = lengths
             if length >= 16:
                 yield line.text.offsets[0], length

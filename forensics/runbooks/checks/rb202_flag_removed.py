@@ -51,8 +51,8 @@ def look(document: Document) -> Iterator[Remark]:
         severity: Severity | None = None if whole and use.command.complete else "warning"
         replacement = use.flag.renamed_to if whole else None
         yield use.remark(
-            f"{use.flag.name} is gone since {gone[0]}; {use.flag.span.last} was the last release "
-            f"to have it.{instead(use.flag)}",
+            f"vLLM {gone[0]} has no {use.flag.name}: {use.flag.span.last} was the last release to "
+            f"have it.{instead(use.flag)}",
             replacement,
             severity,
         )
