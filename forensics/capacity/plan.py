@@ -162,6 +162,8 @@ def _pool(
     if told is not None:
         return told
     memory = wanted.memory_gib or (gpu.cuda_gib if gpu else None)
+    if memory is None and wanted.gpu:
+        return Message("ceiling.refused.gpu_not_in_table", {"gpu": wanted.gpu})
     if memory is None or model is None or layout is None:
         return Message("ceiling.refused.gpu", {})
     share = wanted.utilization

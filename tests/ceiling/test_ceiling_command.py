@@ -86,6 +86,8 @@ def test_what_cannot_be_computed_says_why() -> None:
     unknown = run("--gpu", "Z9000", "--model", "Meta-Llama-3-8B")
     assert unknown.returncode == 0
     assert "not in the table" in unknown.stdout
+    assert "not computed: How much memory the GPU Z9000 has is not known." in unknown.stdout
+    assert "Name the GPU" not in unknown.stdout
     hybrid = run("--gpu", "H100", "--model", "Qwen/Qwen3-Next-80B-A3B-Instruct")
     assert "Mamba or linear-attention" in hybrid.stdout
     assert "No model was named" in run("--gpu", "L4").stdout
