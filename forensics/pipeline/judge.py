@@ -160,7 +160,9 @@ def _missing(timeline: EngineTimeline) -> tuple[str, ...]:
         return ("enough samples or stats lines (at least eight)",)
     uncounted = not (timeline.has("preemptions") or timeline.has("preemption_lower_bound"))
     full = int((grid["kv_usage"] >= _FULL).sum())
-    if uncounted and full >= _FULL_POINTS and timeline.diary.epochs[-1].generation != "V0":
+    # Only V0 swaps, and it warns of its first preemption: no warning is a count too.
+    older = timeline.diary.epochs[-1].generation == "V0" or timeline.has("swapped")
+    if uncounted and full >= _FULL_POINTS and not older:
         return ("a preemption count (the pool was full, and V1 logs print no preemption)",)
     rated = grid.filter(grid["hit_rate"].is_not_null() & (grid["hit_weight"] > 0))
     rates = rated.height

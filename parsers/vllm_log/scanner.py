@@ -31,7 +31,7 @@ MAX_TEXT = 2000  # characters of a text field
 
 _MATCHED, _UNKNOWN, _IGNORED = 0, 1, 2  # of several records on a line, the lowest holds
 _INNER = re.compile(
-    r" (?=(?:\([A-Za-z]\w* pid=\d+\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL) "
+    r" (?=(?:\([A-Za-z]\w* pid=\d+\) )?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL) "
     r"\d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]+\.py:\d+\])"
 )
 _FREE_TEXT = ("Received request ", "Generated response ")

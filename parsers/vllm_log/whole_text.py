@@ -17,7 +17,8 @@ MIN_WIDTH = 60
 MAX_WIDTH = 400
 
 _HEAD = re.compile(
-    rb"(?:\([A-Za-z]\w* pid=\d+\) )?(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)(?: \d\d-\d\d |: )"
+    rb"(?:\([A-Za-z]\w* pid=\d+\) )?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)"
+    rb"(?: (?:\d{4}-)?\d\d-\d\d[ T]|: )"
 )
 Line = tuple[int, bytes]
 

@@ -88,3 +88,30 @@ def test_log_without_stats_lines_has_no_columns(evidence_of):
 def test_lines_with_the_same_second_count_once(evidence_of):
     evidence = evidence_of(events=[stats(5.0, running=1), stats(5.0, running=9)])
     assert reported_by_log(evidence.events).times.tolist() == [5.0]
+
+
+def test_requests_swapped_out_were_preempted(evidence_of):
+    """Up to 0.4.2 no line says so: 0, 3, 2, 6 swapped is at least 3 and then 4 preemptions."""
+    lines = [stats(10.0 * at, running=8, swapped=count) for at, count in enumerate((0, 3, 2, 6))]
+    evidence = evidence_of(events=lines)
+    assert column(evidence, "preemption_lower_bound").tolist() == [0.0, 3.0, 0.0, 4.0]
+
+
+def test_nothing_swapped_says_nothing_of_preemptions(evidence_of):
+    evidence = evidence_of(events=[stats(0.0, swapped=0), stats(10.0, swapped=0)])
+    columns = columns_from_log(evidence.events, evidence.sources)
+    assert "preemption_lower_bound" not in columns.values
+
+
+def test_lines_of_articles_count_as_running_swapped_and_preempted(evidence_of):
+    events = [
+        (0.0, "blog_running_swapped", {"running": 128, "swapped": 0}),
+        (10.0, "blog_running_swapped", {"running": 120, "swapped": 14}),
+        (10.0, "blog_preempted", {"request_id": "7", "source": "GPU", "target": "CPU"}),
+    ]
+    evidence = evidence_of(events=events)
+    assert column(evidence, "running").tolist() == [128.0, 120.0]
+    assert column(evidence, "swapped").tolist() == [0.0, 14.0]
+    assert column(evidence, "preemption_lower_bound").tolist() == [0.0, 1.0]
+    origin = columns_from_log(evidence.events, evidence.sources).origins["running"]
+    assert origin.series == "blog_running_swapped"
