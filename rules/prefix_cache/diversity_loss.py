@@ -38,7 +38,7 @@ References
 from dataclasses import dataclass
 
 from forensics.catalog.messages import Message
-from rules.actions import fix_template, larger_batch, probe, route_by_prefix
+from rules.actions import fix_template, larger_batch, potential, probe, route_by_prefix
 from rules.exhibits import compare
 from rules.interface import Case, Opinion, Params, Severity
 from rules.prefix_cache.strength import strength
@@ -110,6 +110,6 @@ class DiversityLoss:
                 probe(3),
                 *((larger_batch(4),) if case.episode.level <= ONE_OFF else ()),
             ),
-            would_decide=Message("decide.potential"),
+            would_decide=potential(case),
             missing=() if decided else ("request contents or block histograms",),
         )

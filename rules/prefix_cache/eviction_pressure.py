@@ -41,7 +41,7 @@ from dataclasses import dataclass
 
 from forensics.catalog.messages import Message
 from forensics.episodes import Episode
-from rules.actions import admission_limit, grow_pool, probe, route_by_prefix
+from rules.actions import admission_limit, larger_pool, probe, route_by_prefix
 from rules.exhibits import compare
 from rules.interface import Case, Opinion, Params, Severity
 from rules.prefix_cache.regime import SATURATED_SHARE, regime_share
@@ -113,7 +113,7 @@ class EvictionPressure:
             actions=(
                 admission_limit(case, 1),
                 route_by_prefix(case, 2),
-                grow_pool(case, 3),
+                *larger_pool(case, 3),
                 probe(4),
             ),
             would_decide=Message("decide.probe"),

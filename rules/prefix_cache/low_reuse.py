@@ -39,7 +39,7 @@ from dataclasses import dataclass
 
 from forensics.attribution import Figures
 from forensics.catalog.messages import Message
-from rules.actions import larger_batch, probe
+from rules.actions import larger_batch, potential, probe
 from rules.exhibits import compare, stated
 from rules.interface import Case, Opinion, Params, Severity
 from rules.workload import best_rate, workload
@@ -118,7 +118,7 @@ class LowReuse:
                 larger_batch(1),
                 probe(2),
             ),
-            would_decide=None if innocence >= 0.9 else Message("decide.potential"),
+            would_decide=None if innocence >= 0.9 else potential(case),
             missing=() if pool else ("pool size",),
         )  # fmt: skip
 

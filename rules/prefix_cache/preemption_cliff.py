@@ -41,7 +41,7 @@ References
 from dataclasses import dataclass
 
 from forensics.catalog.messages import Message
-from rules.actions import admission_limit, grow_pool, lower_batch
+from rules.actions import admission_limit, larger_pool, lower_batch, potential
 from rules.exhaustion import Exhaustion, exhaustions
 from rules.exhibits import compare
 from rules.interface import Case, Exhibit, Opinion, Params, Severity
@@ -119,8 +119,8 @@ class PreemptionCliff:
                 *workload(case),
             ),
             against=compare(case, "prompt_len", note=Message("note.same_prompts")),
-            actions=(lower_batch(case, 1), admission_limit(case, 2), grow_pool(case, 3)),
-            would_decide=Message("decide.potential"),
+            actions=(lower_batch(case, 1), admission_limit(case, 2), *larger_pool(case, 3)),
+            would_decide=potential(case),
         )
 
     def _hidden(self, case: Case) -> Opinion | None:
@@ -190,7 +190,7 @@ class PreemptionCliff:
             onset=first.pressure_onset,
             end=None if first.run.open_ended else first.run.end,
             for_=(shown, *compare(case, "usage_max", "waiting_max", "running_max")),
-            actions=(lower_batch(case, 1), admission_limit(case, 2), grow_pool(case, 3)),
+            actions=(lower_batch(case, 1), admission_limit(case, 2), *larger_pool(case, 3)),
             would_decide=Message("decide.counters"),
             missing=("prefix-cache counters", "preemptions"),
         )

@@ -42,6 +42,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from forensics.catalog.messages import Message
+from rules.actions import potential
 from rules.exhibits import compare, stated
 from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
 
@@ -119,7 +120,7 @@ class SubBlockPrefix:
                 ),
                 Action(Message("PC106.ignore"), Message("PC106.ignore_effect"), None, 2),
             ),
-            would_decide=None if weight >= 0.9 else Message("decide.potential"),
+            would_decide=None if weight >= 0.9 else potential(case),
             missing=() if case.epoch.pool.block_size is not None else ("block_size",),
         )
 

@@ -38,6 +38,7 @@ from dataclasses import dataclass
 
 from forensics.catalog.messages import Message
 from forensics.episodes import Run, runs
+from rules.actions import spelled
 from rules.exhibits import compare
 from rules.interface import Action, Case, Opinion, Params, Severity
 from rules.windows import seen_in
@@ -121,7 +122,7 @@ class OverloadShedding:
                 Action(Message("SCH305.replicas"), Message("SCH305.replicas_effect"), None, 2),
                 Action(
                     Message("SCH305.limit"), Message("SCH305.limit_effect"),
-                    "--max-num-queued-reqs <limit>" if case.epoch.before(0, 32) is False else None,
+                    spelled(case.epoch, "--max-num-queued-reqs", "<limit>"),
                     3,
                 ),
             ),
