@@ -8,6 +8,9 @@ from forensics.timeline.recordings import Track
 # stand still in most steps and move in every k-th.
 _BUSY_SHARE = 0.1
 MAX_BINS = 200_000
+# Points this far from the others are stray (a clock that was not set yet): no recording of one
+# incident pauses for a month (a guess; asked only where the bins would be too many).
+_STRAY_GAP_S = 30 * 86_400.0
 
 
 def true_step(step: float, moving: Track | None) -> float:
@@ -34,6 +37,25 @@ def bin_times(start: float, end: float, step: float) -> np.ndarray:
     """Give the bins' times from start to end; shape (n,)."""
     count = min(MAX_BINS, int(np.floor((end - start) / step + 0.5)) + 1)
     return start + step * np.arange(count)
+
+
+def fitted(times: np.ndarray, step: float) -> tuple[float, float, float]:
+    """Give start, end and step of bins that hold the points and are not too many.
+
+    Where they are, stray points are left out first, and then each bin is made wider.
+
+    Args:
+        times: the points, UTC seconds, in any order; shape (n,), n at least 1.
+        step: what a bin is to span, seconds.
+    """
+    start, end = float(times.min()), float(times.max())
+    if (end - start) / step < MAX_BINS - 1:
+        return start, end, step
+    times = np.sort(times)
+    pieces = np.split(times, np.flatnonzero(np.diff(times) > _STRAY_GAP_S) + 1)
+    kept = max(pieces, key=len)
+    start, end = float(kept[0]), float(kept[-1])
+    return start, end, step * max(1.0, np.ceil((end - start) / step / (MAX_BINS - 1)))
 
 
 def bin_index(times: np.ndarray, start: float, step: float, count: int) -> np.ndarray:

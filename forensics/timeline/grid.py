@@ -12,6 +12,7 @@ from forensics.timeline import rates
 from forensics.timeline.bins import (
     bin_index,
     bin_times,
+    fitted,
     growth,
     last_values,
     true_step,
@@ -104,8 +105,7 @@ def _own_bins(used: list[Track]) -> tuple[float, float, np.ndarray]:
     step = spacing(densest.times) or 1.0
     moving = next((t for t in used if t.metric == "vllm:generation_tokens_total"), None)
     step = true_step(step, moving)
-    start = min(float(track.times[0]) for track in used)
-    end = max(float(track.times[-1]) for track in used)
+    start, end, step = fitted(np.concatenate([track.times for track in used]), step)
     return start, step, bin_times(start, end, step)
 
 

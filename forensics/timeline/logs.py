@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from forensics.evidence import LARGEST_VALUE, SourceInfo
-from forensics.timeline.bins import bin_index, bin_times
+from forensics.timeline.bins import bin_index, bin_times, fitted
 from forensics.timeline.grid import Columns
 from forensics.timeline.matching import Reported
 from forensics.timeline.recordings import spacing
@@ -88,8 +88,8 @@ def columns_from_log(events: pl.DataFrame, sources: tuple[SourceInfo, ...]) -> C
     if not reported.times.size:
         return None
     step = spacing(reported.times) or 10.0
-    start = float(reported.times[0])
-    times = bin_times(start, float(reported.times[-1]), step)
+    start, end, step = fitted(reported.times, step)
+    times = bin_times(start, end, step)
     index = bin_index(reported.times, start, step, times.size)
     present = np.zeros(times.size, dtype=bool)
     present[index[index >= 0]] = True

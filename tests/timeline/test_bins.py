@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from forensics.timeline.bins import (
     bin_index,
     bin_times,
+    fitted,
     growth,
     last_values,
     true_step,
@@ -114,3 +115,20 @@ def test_growth_is_the_same_with_and_without_resets(steps, restarts):
         [i + 1 not in restarts or shown[i + 1] < shown[i] for i in range(expected.size)]
     )
     assert amounts[1:][seen].tolist() == expected[seen].tolist()
+
+
+def test_bins_that_are_few_enough_keep_their_step():
+    assert fitted(np.array([130.0, 100.0, 115.0]), 15.0) == (100.0, 130.0, 15.0)
+
+
+def test_stray_points_do_not_push_the_others_out():
+    times = np.array([0.0, *(1.79e9 + 2.0 * np.arange(50)), 4.1e9])
+    assert fitted(times, 2.0) == (1.79e9, 1.79e9 + 98.0, 2.0)
+
+
+def test_more_points_than_bins_make_wider_bins():
+    """A week in steps of 2 s has 302,400 points; in steps of 4 s they fit, to the last one."""
+    times = 1.79e9 + 2.0 * np.arange(302_400)
+    start, end, step = fitted(times, 2.0)
+    assert step == 4.0
+    assert bin_times(start, end, step)[-1] >= times[-1] - 4.0
