@@ -30,6 +30,7 @@ _STATUS_BASE = 16
 _DIGITS = np.array([0, 1, 3, 4, 6, 7, 9, 10, 12, 13])
 _MARKS = np.array([2, 5, 8, 11])
 _MARK_CODES = np.frombuffer(b"- ::", np.uint8)
+_WIDTH = 32  # bytes of a window in which a mark is looked for
 _MONTH_DAYS = np.array([31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31])
 _DAYS_BEFORE = np.cumsum(_MONTH_DAYS) - _MONTH_DAYS
 _YEAR_START = 730  # days from 1970 to 1972
@@ -98,9 +99,10 @@ class _Chunk:
     """A buffer seen as bytes, as words at every place, and as windows at every place."""
 
     def __init__(self, buffer: bytearray, end: int) -> None:
+        self._buffer = buffer
         self.data: Bytes = np.frombuffer(buffer, np.uint8)
         self.words: Words = np.ndarray((len(buffer) - 8,), "<u8", buffer, 0, (1,))
-        self.ends: Ints = np.flatnonzero(self.data[PAD:end] == 10) + PAD
+        self.ends: Ints = _places_of(10, self.data[PAD:end]) + PAD
         self.starts = np.empty_like(self.ends)
         self.starts[:1] = PAD
         self.starts[1:] = self.ends[:-1] + 1
@@ -110,10 +112,20 @@ class _Chunk:
 
     def window(self, places: Ints, width: int) -> Bytes:
         """Return `width` bytes at each place, one row each."""
-        rows: Bytes = np.lib.stride_tricks.as_strided(
-            self.data, (len(self.data) - width, width), (1, 1), writeable=False
-        )
-        return rows[places]
+        # Whole items of that width are gathered faster than rows of bytes.
+        count = len(self.data) - width
+        items = np.ndarray((count,), f"V{width}", self._buffer, 0, (1,))
+        return items[places].view(np.uint8).reshape(-1, width)
+
+    def first_of(self, code: int, places: Ints) -> Ints:
+        """Return where a byte first occurs in the 32 from each place on; the place where not."""
+        found = np.packbits(self.window(places, _WIDTH) == code, bitorder="little")
+        bits = found.view("<u4").astype(np.int64)
+        lowest = bits & -bits
+        # A power of two as a float is its exponent, and zero has the smallest one.
+        shifts = (lowest.astype(np.float64).view(np.int64) >> 52) - 1023
+        first: Ints = places + np.maximum(shifts, 0)
+        return first
 
     def _heads(self) -> Ints:
         begins = self.data[self.starts]
@@ -129,6 +141,18 @@ class _Chunk:
         inside = close.any(axis=1) & (behind + skipped < self.tails[prefixed])
         heads[prefixed] = np.where(inside, behind + skipped, at)
         return heads
+
+
+def _places_of(code: int, data: Bytes) -> Ints:
+    """Return where a rare byte occurs: words that hold it are found first, then it in them."""
+    found = np.empty(-(-len(data) // 8) * 8, np.bool_)
+    np.equal(data, code, out=found[: len(data)])
+    found[len(data) :] = False
+    words = found.view(np.uint64)
+    holding = np.flatnonzero(words != 0)
+    inside = np.flatnonzero(words[holding].view(np.bool_))
+    places: Ints = (holding[inside >> 3] << 3) + (inside & 7)
+    return places
 
 
 def sort_lines(buffer: bytearray, end: int) -> Sorted:
@@ -154,7 +178,7 @@ def sort_lines(buffer: bytearray, end: int) -> Sorted:
 def _access_codes(chunk: _Chunk, access: Ints) -> Ints:
     heads, tails = chunk.heads[access], chunk.tails[access]
     statuses, closing = _statuses(chunk, tails)
-    opening = heads + 8 + (chunk.window(heads + 8, 32) == 34).argmax(axis=1)
+    opening = chunk.first_of(34, heads + 8)
     far = np.flatnonzero(chunk.data[opening] != 34)
     if len(far):
         # IPv6 addresses are longer.
@@ -228,7 +252,10 @@ def _message_codes(chunk: _Chunk, stamped: Ints, codes: Ints, stamps: Floats) ->
     """Sort lines with a vLLM head by the first words of their message."""
     places = chunk.heads[stamped]
     tails = chunk.tails[stamped]
-    messages = places + 22 + (chunk.window(places + 20, 40) == 93).argmax(axis=1)
+    messages = chunk.first_of(93, places + 20) + 2
+    far = np.flatnonzero(chunk.data[messages - 2] != 93)
+    if len(far):
+        messages[far] = chunk.first_of(93, places[far] + 20 + _WIDTH) + 2
     near = (chunk.data[messages - 2] == 93) & (messages < tails)
     verbs = chunk.words[messages]
     for beginning in _STATS_BEGINNINGS:
@@ -240,10 +267,23 @@ def _message_codes(chunk: _Chunk, stamped: Ints, codes: Ints, stamps: Floats) ->
             chosen &= chunk.data[tails - 1] == 46
         taken[chosen] = code
     lines = np.flatnonzero(taken)
-    when = stamps_at(chunk.window(places[lines] + 5, 14))
+    when = _stamps(chunk, places[lines] + 5)
     valid = ~np.isnan(when)
     codes[stamped[lines[valid]]] = taken[lines[valid]]
     stamps[stamped[lines[valid]]] = when[valid]
+
+
+def _stamps(chunk: _Chunk, places: Ints) -> Floats:
+    """Read the stamp at each place; most lines have that of the line before."""
+    if not len(places):
+        return np.empty(0)
+    day, time = chunk.words[places], chunk.words[places + 6]
+    new = np.empty(len(places), np.bool_)
+    new[0] = True
+    np.not_equal(day[1:], day[:-1], out=new[1:])
+    new[1:] |= time[1:] != time[:-1]
+    stamps: Floats = stamps_at(chunk.window(places[new], 14))[np.cumsum(new) - 1]
+    return stamps
 
 
 def stamps_at(window: Bytes) -> Floats:

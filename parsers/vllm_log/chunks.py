@@ -254,7 +254,7 @@ def _grouped(
     intervals = np.cumsum(ended)[counted]
     begun = np.concatenate(([np.nan], known[ends]))[intervals]
     # With no stamp or no interval known the comparison is false and the stamp itself is the slot.
-    slots = np.where(begun == begun, (stamps - begun) // INTERVAL_S, stamps)
+    slots = np.where(begun == begun, np.floor((stamps - begun) / INTERVAL_S), stamps)
     codes = lines.codes[counted]
     whole = np.where(slots == slots, slots, -1.0).astype(np.int64)
     first, sizes = _first_and_count((intervals << 34) + whole, codes)
