@@ -44,7 +44,9 @@ def ceiling(
         str | None,
         typer.Option(help="GPU, in any spelling: A100-80GB, L4 …; auto asks the driver here."),
     ] = None,
-    model: Annotated[str | None, typer.Option(help="Model name, as in vllm serve.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Model name, as in vllm serve; or a config.json.")
+    ] = None,
     config: Annotated[
         Path | None, typer.Option(help="config.json of a model that is not in the table.")
     ] = None,
@@ -124,7 +126,7 @@ def ceiling(
 
     wanted = Wanted(
         gpu=gpu,
-        model=_geometry(config) if config else model,
+        model=_model(config, model),
         context=_positive(context, "--context"),
         output=None if output is None else _positive(output, "--output"),
         shared_prefix=_shared(shared_prefix, context),
@@ -209,7 +211,11 @@ def _show(
         sys.stdout.write(ceiling_output.as_text(ceilings, sweep, wanted, lang))
 
 
-def _geometry(config: Path) -> "ModelGeometry":
+def _model(config: Path | None, name: str | None) -> "ModelGeometry | str | None":
+    if config is None and name is not None and name.endswith(".json"):
+        config = Path(name)
+    if config is None:
+        return name
     from forensics.catalog.model_config import geometry_from_config
 
     return geometry_from_config(config)

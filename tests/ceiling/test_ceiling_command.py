@@ -78,8 +78,9 @@ def test_a_config_json_stands_for_a_model(tmp_path) -> None:
             }
         )
     )
-    done = run("--gpu", "A100-80GB", "--config", config, "--utilization", "0.9")
-    assert "448,656 tokens" in done.stdout
+    for option in ("--config", "--model"):
+        done = run("--gpu", "A100-80GB", option, config, "--utilization", "0.9")
+        assert "448,656 tokens" in done.stdout
 
 
 def test_what_cannot_be_computed_says_why() -> None:
@@ -121,6 +122,7 @@ def test_a_limit_that_cannot_hold_says_so(arguments, said) -> None:
         ["--gpu", "L4", "--model", "Meta-Llama-3-8B", "--vllm-version", "main"],
         ["--gpu", "L4", "--model", "Meta-Llama-3-8B", "--context", "0"],
         ["--gpu", "L4", "--config", "missing.json"],
+        ["--gpu", "L4", "--model", "missing.json"],
         ["--gpu", "L4", "--lang", "xx"],
         ["--gpu", "L4", "--model", "Meta-Llama-3-8B", "--shared-prefix", "-5"],
         ["--gpu", "L4", "--model", "Meta-Llama-3-8B", "--shared-prefix", "2048"],
