@@ -63,7 +63,9 @@ def test_the_fields_formula_with_its_reserve() -> None:
 
 
 def test_what_is_not_known_is_refused_with_a_reason() -> None:
-    assert ceiling_for(replace(SHARED, gpu="A100X9000")).refused.key == "ceiling.refused.gpu"
+    unknown = ceiling_for(replace(SHARED, gpu="A100X9000"))
+    assert unknown.refused.key == "ceiling.refused.gpu_not_in_table"
+    assert ceiling_for(replace(SHARED, gpu=None)).refused.key == "ceiling.refused.gpu"
     assert ceiling_for(replace(SHARED, model="my-model")).refused.key == "ceiling.refused.model"
     none = ceiling_for(replace(SHARED, gpu="L4", model="Meta-Llama-3-70B"))
     assert none.refused.key == "ceiling.refused.no_room"
