@@ -18,6 +18,9 @@ HORIZON_S = 3600.0
 _LARGEST_BATCH, _DRAWS, _SEED = 2_000, 8_000_000, 20_261_129
 
 
+GIB = 1 << 30
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """One input of a formula."""
@@ -239,3 +242,46 @@ def formula_from_memory(
     188
     """
     return max(0.0, free_bytes - kept_bytes) / (tokens * bytes_per_token)
+
+
+def memory_bound(
+    free: Interval,
+    kept: Interval,
+    length: Interval,
+    layout_bytes: tuple[float, str],
+    sources: tuple[str, str, str],
+) -> Reckoned:
+    """Return the field's formula on bytes: what is free beside what a request's tokens take.
+
+    Args:
+        free: M_free, GiB of one GPU that the server may use.
+        kept: overhead, GiB of it that is not the pool.
+        length: L_avg, tokens of a request.
+        layout_bytes: KV bytes per token on one GPU, and the arithmetic behind them.
+        sources: where free, kept and length are from.
+    """
+    per_token, arithmetic = layout_bytes
+
+    def formula(have: float, taken: float, tokens: float) -> float:
+        return formula_from_memory(have * GIB, taken * GIB, tokens, per_token)
+
+    value = formula(free.value, kept.value, length.value)
+    low, high = corners(formula, free, kept, length)
+    return Reckoned(
+        "formula_bytes",
+        value,
+        low,
+        high,
+        "(M_free - overhead) / (L_avg x KV_bytes_per_token)",
+        {
+            "M_free": Quantity(free.value, "GiB", sources[0]),
+            "overhead": Quantity(kept.value, "GiB", sources[1]),
+            "L_avg": Quantity(length.value, "tokens", sources[2]),
+            "KV_bytes_per_token": Quantity(per_token, "B", "model geometry"),
+        },
+        (
+            f"KV_bytes_per_token = {arithmetic}",
+            f"({free.value:,.2f} GiB - {kept.value:,.2f} GiB) / ({length.value:,.0f} x "
+            f"{per_token:,.0f} B) = {value:,.0f}",
+        ),
+    )

@@ -4,6 +4,7 @@ from forensics.capacity.bounds import (
     Interval,
     Reckoned,
     formula_bound,
+    memory_bound,
     safe_bound,
 )
 from forensics.capacity.demand import DEFAULT_CV, Demand, demand_of
@@ -130,7 +131,27 @@ def pool_bounds(measured: Measured, target: Target) -> list[Bound]:
                 )
             )
         )
+        in_bytes = memory_formula(length, target)
+        if in_bytes is not None:
+            bounds.append(in_bytes)
     return bounds
+
+
+def memory_formula(length: Interval, target: Target) -> Bound | None:
+    """Return the field's formula on bytes; None where memory or layout do not allow it."""
+    budget, layout = target.budget, target.layout
+    if budget is None or layout is None or layout.window_groups or layout.bytes_per_token <= 0:
+        return None
+    kept, error = budget.kept_gib, budget.kept_error_gib
+    return to_bound(
+        memory_bound(
+            Interval(budget.free_gib, budget.free_gib, budget.free_gib),
+            Interval(kept, max(0.0, kept - error), kept + error),
+            length,
+            (layout.bytes_per_token, layout.formula),
+            (budget.free_source, budget.kept_source, "mean prompt + output"),
+        )
+    )
 
 
 def step_time(measured: Measured, target: Target, gpu: GpuSpec | None) -> StepTime | None:

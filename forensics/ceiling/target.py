@@ -4,13 +4,38 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forensics.capacity.kv_layout import KvLayout, kv_layout
-from forensics.capacity.pool import Pool, reckoned_pool, stated_pool
+from forensics.capacity.pool import (
+    OVERHEAD_GIB,
+    OVERHEAD_RANGE_GIB,
+    Pool,
+    reckoned_pool,
+    stated_pool,
+)
 from forensics.catalog.defaults import default_gpu_memory_utilization
 from forensics.catalog.gpus import GIB, GpuSpec, conflicting, gpus, identify
 from forensics.catalog.messages import Message
 from forensics.catalog.models import ModelGeometry, geometry, geometry_from_config
 from forensics.config import Options
 from forensics.diary import Epoch
+from forensics.diary.values import real
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """Memory of one GPU, for the formula on bytes; GiB.
+
+    Attributes:
+        free_gib: total memory times the utilisation.
+        kept_gib: what is not the pool: weights, activations, graphs.
+        free_source / kept_source: how each is known.
+        kept_error_gib: how far the kept part may be off, either way.
+    """
+
+    free_gib: float
+    kept_gib: float
+    free_source: str
+    kept_source: str
+    kept_error_gib: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +51,7 @@ class Target:
         current: max_num_seqs in force.
         concurrency: the engine's own (requests, tokens each) figure.
         ranks: tensor-parallel size.
+        budget: memory of one GPU; None where GPU or model are unknown.
     """
 
     pool: Pool | None
@@ -39,6 +65,7 @@ class Target:
     pool_refused: Message | None
     notes: tuple[Message, ...]
     ranks: int = 1
+    budget: Budget | None = None
 
 
 def target_of(epoch: Epoch, options: Options) -> Target:
@@ -89,7 +116,28 @@ def target_of(epoch: Epoch, options: Options) -> Target:
         pool_refused=None if pool is not None else refused,
         notes=tuple(notes),
         ranks=epoch.tensor_parallel_size,
+        budget=_budget(epoch, found, model) if model is not None else None,
     )
+
+
+def _budget(epoch: Epoch, found: tuple[GpuSpec, ...], model: ModelGeometry) -> Budget | None:
+    """Take stock of one GPU: what the server stated first, the table and usual sizes else."""
+    memory = _memory_gib(epoch, found)
+    if memory is None:
+        return None
+    free = memory * _utilization(epoch)
+    stated = {name: real(item) for name, item in epoch.memory.items()}
+    pool = stated.get("kv_gib")
+    if pool is not None and pool < free:
+        return Budget(free, free - pool, "total memory x utilisation", "all but the pool", 0.0)
+    weights = stated.get("weights_gib")
+    activation = stated.get("activation_gib")
+    how = "stated by the server" if weights is not None and activation is not None else "reckoned"
+    ranks = epoch.tensor_parallel_size * epoch.pipeline_parallel_size
+    kept = weights if weights is not None else model.weight_bytes / GIB / ranks
+    kept += activation if activation is not None else OVERHEAD_GIB
+    error = 0.0 if activation is not None else OVERHEAD_RANGE_GIB[1] - OVERHEAD_GIB
+    return Budget(free, kept, "total memory x utilisation", how, error)
 
 
 def _draft_layers(epoch: Epoch) -> int:
@@ -157,20 +205,12 @@ def _is_folder_of_config(name: str) -> bool:
 def _reckon(
     epoch: Epoch, found: tuple[GpuSpec, ...], model: ModelGeometry, layout: KvLayout
 ) -> tuple[Pool | None, Message | None]:
-    memory = (
-        epoch.gpu.memory_bytes / GIB
-        if epoch.gpu.memory_bytes
-        else min((spec.cuda_gib for spec in found), default=None)
-    )
+    memory = _memory_gib(epoch, found)
     if memory is None:
         return None, Message("ceiling.refused.gpu", {})
-    release = _release(epoch)
-    share = epoch.gpu_memory_utilization
-    if share is None:
-        share = default_gpu_memory_utilization(release) if release else 0.9
     pool = reckoned_pool(
         memory,
-        share,
+        _utilization(epoch),
         model.weight_bytes,
         layout,
         tensor_parallel=epoch.tensor_parallel_size,
@@ -182,3 +222,16 @@ def _reckon(
             {"model": model.name, "weights": model.weight_bytes / GIB, "memory": memory},
         )
     return pool, None
+
+
+def _memory_gib(epoch: Epoch, found: tuple[GpuSpec, ...]) -> float | None:
+    if epoch.gpu.memory_bytes:
+        return epoch.gpu.memory_bytes / GIB
+    return min((spec.cuda_gib for spec in found), default=None)
+
+
+def _utilization(epoch: Epoch) -> float:
+    if epoch.gpu_memory_utilization is not None:
+        return epoch.gpu_memory_utilization
+    release = _release(epoch)
+    return default_gpu_memory_utilization(release) if release else 0.9
