@@ -21,6 +21,7 @@ _UNITS: dict[str, tuple[str, str]] = {
     "running_max": ("running", "requests"),
     "waiting": ("waiting", "requests"),
     "waiting_max": ("waiting", "requests"),
+    "waiting_deferred": ("waiting_deferred", "requests"),
     "swapped_max": ("swapped", "requests"),
     "preemptions": ("preemptions", "preemptions"),
     "preemptions_per_request": ("preemptions", "per finished request"),

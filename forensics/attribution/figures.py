@@ -28,7 +28,7 @@ class Figures:
         prompt_len / output_len: tokens per request.
         usage / usage_max: referenced share of the pool; `saturated` share of points from 0.97 on.
         usage_per_running: pool share per running request.
-        running / waiting / waiting_max: requests.
+        running / waiting / waiting_max: requests; `waiting_deferred` for another reason than room.
         preemptions: count; `preemptions_per_request`; `preemptions_per_min`.
         residence_s: survival of a released block, from the window's own totals.
         written_tokens: tokens newly written to the pool (computed prompt and generated).
@@ -56,6 +56,7 @@ class Figures:
     running_max: float | None = None
     waiting: float | None = None
     waiting_max: float | None = None
+    waiting_deferred: float | None = None
     swapped_max: float | None = None
     preemptions: float | None = None
     preemptions_per_request: float | None = None
@@ -129,6 +130,7 @@ def figures(timeline: EngineTimeline, span: Span, pool_tokens: float | None = No
         running_max=read.peak("running"),
         waiting=read.mean("waiting"),
         waiting_max=read.peak("waiting"),
+        waiting_deferred=read.mean("waiting_deferred"),
         swapped_max=read.peak("swapped"),
         preemptions=preemptions,
         preemptions_per_request=_over(preemptions, read.total("finished") or requests),

@@ -54,7 +54,11 @@ COUNTERS: dict[str, tuple[Exposed, ...]] = {
     "computed_tokens": (_by_source("local_compute"),),
     "external_tokens": (_by_source("external_kv_transfer"),),
     "generation_tokens": (Exposed("vllm:generation_tokens_total"),),
-    "preemptions": (Exposed("vllm:num_preemptions_total"),),
+    "preemptions": (
+        Exposed("vllm:num_preemptions_total"),
+        # 0.30+; its le="1" bucket holds 0 and 1, so the sum counts (metrics reference 3.5).
+        Exposed("vllm:request_num_preemptions_sum", quality="counted when the request ends"),
+    ),
     "finished": (Exposed("vllm:request_success_total", excluded={"finished_reason": "abort"}),),
     "aborted": (Exposed("vllm:request_success_total", {"finished_reason": "abort"}),),
     "rejected": (Exposed("vllm:admission_rejections_total"),),

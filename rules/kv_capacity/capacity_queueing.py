@@ -17,7 +17,8 @@ When it is silent
     Preemptions were counted or shown by conservation (KV202), or the batch limit binds (SCH301).
 
 False positives
-    From 0.20 on ``waiting_by_reason="capacity"`` covers a full batch too and is not asked here.
+    From 0.20 on ``waiting_by_reason="capacity"`` covers a full batch too and is not asked here;
+    what is ``deferred`` waits for something else than room and is taken off.
 
 What to do
     Grow the pool, bound the queue, or cap lengths.
@@ -77,7 +78,8 @@ class CapacityQueueing:
         grid = case.timeline.grid.drop_nulls(["kv_usage", "waiting"])
         if not grid.height:
             return None
-        usage, waiting = grid["kv_usage"].to_numpy(), grid["waiting"].to_numpy()
+        usage = grid["kv_usage"].to_numpy()
+        waiting = (grid["waiting"] - grid["waiting_deferred"].fill_null(0.0)).to_numpy()
         holds = (usage >= self.params.full) & (waiting >= 1)
         limit = case.epoch.max_num_seqs
         if limit is not None:

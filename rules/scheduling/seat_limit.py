@@ -21,7 +21,8 @@ When it is silent
     admission.
 
 False positives
-    ``waiting_by_reason="capacity"`` covers a full batch and a full pool alike and is not used.
+    ``waiting_by_reason="capacity"`` covers a full batch and a full pool alike and is not used;
+    ``deferred`` (0.20+) does not mean room at all and proves another limit.
     Running far below the limit with a queue is another admission limit (LoRA slots, KV transfers):
     reported with the level at which running stands still.
 
@@ -62,6 +63,8 @@ class SeatLimitParams(Params):
         plateau: spread of running, as a share of its mean, that counts as standing still (guess).
         least_s: shorter runs are bursts, seconds (guess: longer than two stats intervals).
         queue: mean waiting, as a share of running, that makes it a queue (guess).
+        deferred: share of the waiting that waits for another reason than room, from which on that
+            reason is the limit: more than half.
     """
 
     at_limit: float = 0.9
@@ -69,6 +72,7 @@ class SeatLimitParams(Params):
     plateau: float = 0.12
     least_s: float = 20.0
     queue: float = 0.1
+    deferred: float = 0.5
 
 
 class SeatLimit:
@@ -111,7 +115,8 @@ class SeatLimit:
         limit = case.epoch.max_num_seqs
         at_limit = limit is not None and running >= self.params.at_limit * limit
         known = case.epoch.max_num_seqs_stated is not None
-        weight = 0.93 if at_limit and known else 0.85 if at_limit else 0.7
+        deferred = (seen.after.waiting_deferred or 0.0) > self.params.deferred * waiting
+        weight = 0.93 if deferred or (at_limit and known) else 0.85 if at_limit else 0.7
         weight *= min(1.0, run.seconds / (2 * self.params.least_s))
         shown: list[Exhibit] = []
         if limit is not None:
@@ -122,12 +127,13 @@ class SeatLimit:
             weight=weight,
             severity=self.severity,
             summary=Message(
-                "SCH301.summary" if at_limit else "SCH301.other",
+                f"SCH301.{'deferred' if deferred else 'summary' if at_limit else 'other'}",
                 {
                     "engine": case.timeline.engine,
                     "limit": limit,
                     "running": running,
                     "waiting": waiting,
+                    "deferred": seen.after.waiting_deferred,
                     "usage": seen.after.usage_max,
                 },
             ),
@@ -135,21 +141,29 @@ class SeatLimit:
             end=None if run.open_ended else run.end,
             for_=(
                 *shown,
-                *compare(seen, "running", "waiting", "usage_max", "queue_s", "ttft_s"),
+                *compare(seen, "running", "waiting", "waiting_deferred", "usage_max"),
+                *compare(seen, "queue_s", "ttft_s"),
             ),
             against=compare(seen, "hit_rate", "generation_tps", note=Message("note.unchanged")),
             actions=(
-                Action(
+                Action(Message("SCH301.slots"), Message("SCH301.slots_effect"))
+                if deferred
+                else Action(
                     Message("SCH301.raise"), Message("SCH301.raise_effect"),
                     "--max-num-seqs <ceiling>",
                 ),
                 admission_limit(case, 2),
             ),
-            missing=() if known else ("max_num_seqs",),
+            missing=() if known or deferred else ("max_num_seqs",),
         )  # fmt: skip
 
     def _stands_still(self, case: Case, grid: pl.DataFrame, run: Run) -> bool:
-        running = grid["running"][run.first : run.last + 1].to_numpy()
+        inside = grid[run.first : run.last + 1]
+        running = inside["running"].to_numpy()
+        if float(inside["waiting_deferred"].sum()) > self.params.deferred * float(
+            inside["waiting"].sum()
+        ):
+            return True
         limit = case.epoch.max_num_seqs
         if limit is not None and float(np.median(running)) >= self.params.at_limit * limit:
             return True

@@ -211,3 +211,17 @@ def test_stats_lines_lend_what_metrics_do_not_have(timeline_of):
 def test_absent_preemptions_are_not_zero(timeline_of):
     timeline = timeline_of(series("vllm:num_requests_running", [1, 1]))
     assert not timeline.has("preemptions")
+
+
+def test_preemptions_of_ended_requests_stand_in_for_the_counter(timeline_of):
+    """0.30 and later; one request was preempted three times before it ended."""
+    ended = series("vllm:request_num_preemptions_sum", [4.0, 4.0, 7.0])
+    timeline = timeline_of(series("vllm:num_requests_running", [1.0, 1.0, 1.0]), ended)
+    assert column(timeline, "preemptions") == [None, 0.0, 3.0]
+    assert timeline.origins["preemptions"].quality == "counted when the request ends"
+
+
+def test_the_counter_of_preemptions_wins_and_nothing_is_added_up(timeline_of):
+    counted = series("vllm:num_preemptions_total", [10.0, 12.0, 15.0])
+    ended = series("vllm:request_num_preemptions_sum", [4.0, 4.0, 7.0])
+    assert column(timeline_of(counted, ended), "preemptions") == [None, 2.0, 3.0]
