@@ -3,6 +3,7 @@
 Bytes are read into one buffer, over and over; what is left of a line at its end moves to its front.
 """
 
+from itertools import compress
 from typing import Protocol
 
 import numpy as np
@@ -154,19 +155,21 @@ class ChunkReader:
             buffer[start:end]
             for start, end in zip(starts, lines.ends[chosen].tolist(), strict=True)
         ]
-        found, stamps = read_plain(texts)
-        good = ~np.isnan(stamps)
+        found = read_plain(texts)
+        plain = np.array([who is not None for who in found.whos], np.bool_)
+        good = plain & ~np.isnan(found.stamps)
         lines.codes[chosen[~good]] = 0
-        lines.stamps[chosen[good]] = stamps[good]
+        lines.stamps[chosen[good]] = found.stamps[good]
         part = self.part
-        rows = [
-            (base + start, stamp, row.engine, row.process, "stats_periodic", row.fields)
-            for start, stamp, row in zip(starts, stamps.tolist(), found, strict=True)
-            if row is not None and stamp == stamp
-        ]
-        part.plain += rows
-        part.lines += len(rows)
-        part.matched += len(rows)
+        rows, kept = part.plain, good.tolist()
+        count = int(np.count_nonzero(good))
+        rows.offsets += (lines.starts[chosen[good]] + base).tolist()
+        rows.stamps += found.stamps[good].tolist()
+        rows.whos += [who for who, keep in zip(found.whos, kept, strict=True) if keep and who]
+        rows.kinds += ["stats_periodic"] * count
+        rows.fields += compress(found.fields, kept)
+        part.lines += count
+        part.matched += count
         return chosen[good]
 
     def _steps(self, lines: Sorted, base: int) -> None:
@@ -190,7 +193,12 @@ class ChunkReader:
                 lines.stamps[at] = np.nan
                 continue
             lines.codes[at] = STATS
-            part.plain.append((base + start, float(lines.stamps[at]), *step))
+            engine, process, kind, fields = step
+            part.plain.offsets.append(base + start)
+            part.plain.stamps.append(float(lines.stamps[at]))
+            part.plain.whos.append((engine, process))
+            part.plain.kinds.append(kind)
+            part.plain.fields.append(fields)
             part.lines += 1
             part.matched += 1
 

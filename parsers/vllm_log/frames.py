@@ -23,6 +23,7 @@ _STEPS = {
     "request_added": code_of("request", "added"),
     "request_finished": code_of("request", "finished"),
 }
+_PLAIN = ("offset", "stamp", "engine", "process", "kind", "fields")
 PLACE = ("offset", "clock", "stamp", "outer", "instance", "engine", "process")
 
 
@@ -92,11 +93,17 @@ def stretch(part: Part) -> Stretch:
 
 
 def _plain(part: Part, schema: pl.Schema) -> pl.DataFrame:
-    names = ("offset", "stamp", "engine", "process", "kind", "fields")
-    columns = zip(*part.plain, strict=True) if part.plain else ([] for _ in names)
+    rows = part.plain
     frame = pl.DataFrame(
-        {name: list(values) for name, values in zip(names, columns, strict=True)},
-        schema={name: schema[name] for name in names},
+        {
+            "offset": rows.offsets,
+            "stamp": rows.stamps,
+            "engine": [engine for engine, _ in rows.whos],
+            "process": [process for _, process in rows.whos],
+            "kind": rows.kinds,
+            "fields": rows.fields,
+        },
+        schema={name: schema[name] for name in _PLAIN},
     )
     return frame.with_columns(
         clock=pl.lit("yearless"),

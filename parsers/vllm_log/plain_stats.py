@@ -14,74 +14,77 @@ import numpy as np
 from parsers.vllm_log.bulk import Bytes, Floats, stamps_at
 from parsers.vllm_log.header import read_processes
 
-_NUMBER = rb"((?:0|[1-9]\d{0,8})\.\d)"
-_COUNT = rb"(0|[1-9]\d{0,8})"
+_NUMBER = r"((?:0|[1-9]\d{0,8})\.\d)"
+_COUNT = r"(0|[1-9]\d{0,8})"
 _PLAIN = re.compile(
-    rb"^(?:([^\n]{0,200}?) )??INFO (\d\d-\d\d \d\d:\d\d:\d\d) \[?\w+\.py:\d+\] "
-    rb"(?:Engine (\d{3}): )?"
-    rb"Avg prompt throughput: " + _NUMBER + rb" tokens/s, "
-    rb"Avg generation throughput: " + _NUMBER + rb" tokens/s, "
-    rb"Running: " + _COUNT + rb" reqs, "
-    rb"(?:Waiting: " + _COUNT + rb" reqs, (\w+) KV cache usage: " + _NUMBER + rb"%"
-    rb"(?:, Prefix cache hit rate: " + _NUMBER + rb"%)?"
-    rb"|Swapped: " + _COUNT + rb" reqs, Pending: " + _COUNT + rb" reqs, "
-    rb"GPU KV cache usage: " + _NUMBER + rb"%, CPU KV cache usage: " + _NUMBER + rb"%\.?)"
-    rb"\r?$|^([^\n]*)$",
-    re.MULTILINE,
+    r"^(?:([^\n]{0,200}?) )??INFO (\d\d-\d\d \d\d:\d\d:\d\d) \[?\w+\.py:\d+\] "
+    r"(?:Engine (\d{3}): )?"
+    r"Avg prompt throughput: " + _NUMBER + r" tokens/s, "
+    r"Avg generation throughput: " + _NUMBER + r" tokens/s, "
+    r"Running: " + _COUNT + r" reqs, "
+    r"(?:Waiting: " + _COUNT + r" reqs, (\w+) KV cache usage: " + _NUMBER + r"%"
+    r"(?:, Prefix cache hit rate: " + _NUMBER + r"%)?"
+    r"|Swapped: " + _COUNT + r" reqs, Pending: " + _COUNT + r" reqs, "
+    r"GPU KV cache usage: " + _NUMBER + r"%, CPU KV cache usage: " + _NUMBER + r"%\.?)"
+    r"\r?$|^([^\n]*)$",
+    re.MULTILINE | re.ASCII,
 )
-_V1_RATE = (
-    b'{"prompt_tps":%b,"generation_tps":%b,"running":%b,"waiting":%b,"prefix_hit_rate_pct":%b,'
-    b'"device":"%b","kv_usage_pct":%b}'
-)
-_V1_NO_RATE = (
-    b'{"prompt_tps":%b,"generation_tps":%b,"running":%b,"waiting":%b,"device":"%b",'
-    b'"kv_usage_pct":%b}'
-)
-_V0 = (
-    b'{"prompt_tps":%b,"generation_tps":%b,"running":%b,"swapped":%b,"pending":%b,'
-    b'"gpu_kv_usage_pct":%b,"cpu_kv_usage_pct":%b}'
-)
+_NO_STAMP = "00-00 00:00:00"
+
+Who = tuple[str | None, str | None]
+"""Engine and process."""
 
 
 class PlainStats(NamedTuple):
-    """A stats line: `fields` is compact JSON; the stamp stands beside it."""
+    """Stats lines in columns: `fields` is compact JSON; `whos` is None for other lines."""
 
-    engine: str | None
-    process: str | None
-    fields: str
+    whos: list[Who | None]
+    fields: list[str]
+    stamps: Floats
 
 
 @lru_cache(maxsize=4096)
-def _who(prefix: bytes, engine: bytes) -> tuple[str | None, str | None] | None:
-    process = read_processes(prefix)
+def _who(prefix: str, engine: str) -> Who | None:
+    process = read_processes(prefix.encode("latin-1"))
     if process is None:
         return None
     return str(int(engine)) if engine else process.engine, process.name
 
 
-def read_plain(lines: Sequence[bytes | bytearray]) -> tuple[list[PlainStats | None], Floats]:
-    """Read lines; None and NaN for those that are not exactly of a usual shape."""
-    found: list[PlainStats | None] = []
-    whens: list[bytes] = []
-    for groups in _PLAIN.findall(b"\n".join(lines)):
-        (prefix, when, engine, prompt, generation, running, waiting, device, usage, rate) = groups[
-            :10
-        ]
-        who = _who(prefix, engine) if when else None
-        if who is None:
-            found.append(None)
-            whens.append(_NO_STAMP)
-            continue
-        if not waiting:
-            fields = _V0 % (prompt, generation, running, *groups[10:14])
-        elif rate:
-            fields = _V1_RATE % (prompt, generation, running, waiting, rate, device, usage)
-        else:
-            fields = _V1_NO_RATE % (prompt, generation, running, waiting, device, usage)
-        found.append(PlainStats(*who, fields.decode("ascii")))
-        whens.append(when)
-    window: Bytes = np.frombuffer(b"".join(whens), np.uint8).reshape(-1, len(_NO_STAMP))
-    return found, stamps_at(window)
-
-
-_NO_STAMP = b"00-00 00:00:00"
+def read_plain(lines: Sequence[bytes | bytearray]) -> PlainStats:
+    """Read lines; those that are not exactly of a usual shape have no `who` or no stamp."""
+    # Every byte is a character of its own here: figures are ASCII, and so is what is kept.
+    groups = _PLAIN.findall(b"\n".join(lines).decode("latin-1"))
+    fields = [
+        f'{{"prompt_tps":{prompt},"generation_tps":{generation},"running":{running},'
+        f'"waiting":{waiting},"prefix_hit_rate_pct":{rate},"device":"{device}",'
+        f'"kv_usage_pct":{usage}}}'
+        if rate
+        else f'{{"prompt_tps":{prompt},"generation_tps":{generation},"running":{running},'
+        f'"waiting":{waiting},"device":"{device}","kv_usage_pct":{usage}}}'
+        if waiting
+        else f'{{"prompt_tps":{prompt},"generation_tps":{generation},"running":{running},'
+        f'"swapped":{swapped},"pending":{pending},"gpu_kv_usage_pct":{gpu},'
+        f'"cpu_kv_usage_pct":{cpu}}}'
+        for (
+            _,
+            _,
+            _,
+            prompt,
+            generation,
+            running,
+            waiting,
+            device,
+            usage,
+            rate,
+            swapped,
+            pending,
+            gpu,
+            cpu,
+            _,
+        ) in groups
+    ]
+    whos = [_who(line[0], line[2]) if line[1] else None for line in groups]
+    whens = "".join([line[1] or _NO_STAMP for line in groups]).encode("ascii")
+    window: Bytes = np.frombuffer(whens, np.uint8).reshape(-1, len(_NO_STAMP))
+    return PlainStats(whos, fields, stamps_at(window))

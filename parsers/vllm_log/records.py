@@ -81,8 +81,15 @@ class Counted(NamedTuple):
     lines: npt.NDArray[np.int64]
 
 
-PlainRow = tuple[int, float, str | None, str | None, str, str]
-"""Offset, yearless stamp, engine, process, kind and fields of an event; nothing wraps its line."""
+@dataclass(slots=True)
+class PlainRows:
+    """Events of lines that nothing wraps, in columns: offset, yearless stamp and the rest."""
+
+    offsets: list[int] = field(default_factory=list)
+    stamps: list[float] = field(default_factory=list)
+    whos: list[tuple[str | None, str | None]] = field(default_factory=list)  # engine, process
+    kinds: list[str] = field(default_factory=list)
+    fields: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -103,7 +110,7 @@ class Part:
     tallies: list[Tally] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     counted: list[Counted] = field(default_factory=list)
-    plain: list[PlainRow] = field(default_factory=list)
+    plain: PlainRows = field(default_factory=PlainRows)
     first: dict[str | None, tuple[str, float]] = field(default_factory=dict)
     last: dict[str | None, tuple[str, float]] = field(default_factory=dict)
     lines: int = 0
