@@ -1,0 +1,95 @@
+"""The verdict's records, and what an answer takes."""
+
+from dataclasses import dataclass
+
+from forensics.catalog.messages import Message
+from rules.interface import Case, Opinion
+
+HEALTHY = "healthy"
+INSUFFICIENT = "insufficient-evidence"
+
+ANSWERED = 0.5
+"""Least confidence of a verdict: a cause that is less likely than not is not named."""
+OBSERVED = 0.3
+"""Least weight of a finding beside the verdict: below it the evidence speaks against (guess)."""
+PART_OF_ANSWER = 0.2
+"""Share of the whole fall from which a cause counts as part of the answer (JSON contract)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """A further cause and its share of the fall (None where no fall is shared out)."""
+
+    cause: str
+    share: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunnerUp:
+    """The cause that came second, and the measurement that would decide between the two."""
+
+    cause: str
+    confidence: float
+    would_decide: Message | None
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is held to be true of the whole input.
+
+    Attributes:
+        cause: one of the causes, `healthy` or `insufficient-evidence`.
+        confidence: 0-1, calibrated.
+        engine: where; None when it concerns all.
+        onset: (earliest, latest) UTC seconds; None without an incident.
+        end: UTC seconds; None when it goes on or there was none.
+        summary: one sentence.
+        contributing: other causes that are part of the answer (share of at least 0.2).
+        candidates: with `insufficient-evidence`, the causes weighed, most likely first.
+        missing: what would have been needed, by name.
+    """
+
+    cause: str
+    confidence: float
+    engine: str | None
+    onset: tuple[float, float] | None
+    end: float | None
+    summary: Message
+    contributing: tuple[Contribution, ...] = ()
+    runner_up: RunnerUp | None = None
+    candidates: tuple[tuple[str, float], ...] = ()
+    missing: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An opinion and the case it is about."""
+
+    case: Case
+    opinion: Opinion
+
+    @property
+    def points(self) -> float:
+        """Hit-rate points that this cause took in its case; 0 without a fall.
+
+        A dip that came back by itself counts half, unless an event emptied the cache: what lasts is
+        what the operator asks about.
+        """
+        episode, attribution = self.case.episode, self.case.attribution
+        if episode is None or self.opinion.share is None:
+            return 0.0
+        passing = episode.recovered and (attribution is None or attribution.share("cold") == 0.0)
+        return (episode.before - episode.level) * self.opinion.share * (0.5 if passing else 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class Weighing:
+    """What became of an opinion: primary, contributing, runner-up, also-observed or rejected."""
+
+    judged: Judged
+    role: str
+
+
+def fall(case: Case) -> float:
+    """Give the hit-rate points that a case lost; 0 without an episode."""
+    return case.episode.before - case.episode.level if case.episode is not None else 0.0
