@@ -224,6 +224,10 @@ def _body(answer: IO[bytes], encoding: str) -> bytes:
     body = stream.read(MAX_ANSWER_BYTES + 1)
     if len(body) > MAX_ANSWER_BYTES:
         raise RefusedError(413, f"the answer is larger than {MAX_ANSWER_BYTES >> 20} MiB")
+    left = None if packed else getattr(answer, "length", None)  # what Content-Length promised
+    if left:
+        # Asked for so many bytes, http.client takes a closed connection for the end.
+        raise http.client.IncompleteRead(body, left)
     return body
 
 
