@@ -223,16 +223,18 @@ def _classes(words: Words, paths: Ints) -> Ints:
     """Return the class of each path, or -1 where sixteen bytes do not tell it."""
     classes = np.full(len(paths), -1, np.int64)
     first, second = words[paths], words[paths + 8]
-    left = np.arange(len(paths))
+    left = np.ones(len(paths), np.bool_)
     for _ in range(64):
-        if not len(left):
+        at = int(left.argmax()) if len(left) else 0
+        if not len(left) or not left[at]:
             break
-        one, two = first[left[0]], second[left[0]]
-        same = (first[left] == one) & (second[left] == two)
+        one, two = first[at], second[at]
+        same = first == one
+        same &= second == two
         told = _class_of(int(one).to_bytes(8, "little") + int(two).to_bytes(8, "little"))
         if told is not None:
-            classes[left[same]] = CLASSES.index(told)
-        left = left[~same]
+            np.putmask(classes, same, CLASSES.index(told))
+        left &= ~same
     return classes
 
 
@@ -257,20 +259,22 @@ def _message_codes(chunk: _Chunk, stamped: Ints, codes: Ints, stamps: Floats) ->
     if len(far):
         messages[far] = chunk.first_of(93, places[far] + 20 + _WIDTH) + 2
     near = (chunk.data[messages - 2] == 93) & (messages < tails)
-    verbs = chunk.words[messages]
+    verbs = chunk.words[messages] * near
     for beginning in _STATS_BEGINNINGS:
-        codes[stamped[near & (verbs == beginning)]] = STATS
+        codes[stamped[verbs == beginning]] = STATS
     taken = np.zeros(len(stamped), np.int64)
     for verb, shift, code in _STEP_WORDS:
-        chosen = near & (verbs == verb) & (chunk.words[messages + shift] == _REQUEST)
+        chosen = np.flatnonzero(verbs == verb)
+        good = chunk.words[messages[chosen] + shift] == _REQUEST
         if code > 1:
-            chosen &= chunk.data[tails - 1] == 46
-        taken[chosen] = code
+            good &= chunk.data[tails[chosen] - 1] == 46
+        taken[chosen[good]] = code
     lines = np.flatnonzero(taken)
     when = _stamps(chunk, places[lines] + 5)
-    valid = ~np.isnan(when)
-    codes[stamped[lines[valid]]] = taken[lines[valid]]
-    stamps[stamped[lines[valid]]] = when[valid]
+    places = stamped[lines]
+    # Without a stamp it is no plain line.
+    codes[places] = np.where(np.isnan(when), 0, taken[lines])
+    stamps[places] = when
 
 
 def _stamps(chunk: _Chunk, places: Ints) -> Floats:

@@ -136,7 +136,7 @@ class ChunkReader:
         single = np.flatnonzero(lines.codes == 0)
         before = self.part.last.get(None)
         known, clocks, ends = self._singles(lines, single, base)
-        ends = np.union1d(ends, plain)
+        ends = np.union1d(ends, plain) if len(ends) else plain
         counted = np.flatnonzero(lines.codes > 0)
         if len(counted):
             self.part.lines += len(counted)
@@ -212,14 +212,15 @@ class ChunkReader:
         known = lines.stamps.copy()
         clocks = np.full(len(known), _YEARLESS)
         ends: list[int] = []
-        fast = np.maximum.accumulate(np.where(np.isnan(known), -1, np.arange(len(known))))
+        bulk = np.flatnonzero(~np.isnan(known))
+        fast = np.concatenate(([-1], bulk))[np.searchsorted(bulk, single)]
         seen = -1
         stats = scanner.stats_lines
         for at, start, end, stamped in zip(
             single.tolist(),
             lines.starts[single].tolist(),
             lines.ends[single].tolist(),
-            fast[single].tolist(),
+            fast.tolist(),
             strict=True,
         ):
             if stamped > seen:
@@ -232,8 +233,8 @@ class ChunkReader:
                 if scanner.stats_lines != stats:
                     stats = scanner.stats_lines
                     ends.append(at)
-        if len(fast) and fast[-1] > seen:
-            scanner.stamp(None, "yearless", float(lines.stamps[fast[-1]]))
+        if len(bulk) and bulk[-1] > seen:
+            scanner.stamp(None, "yearless", float(lines.stamps[bulk[-1]]))
         return known, clocks, np.array(ends, np.int64)
 
 
@@ -242,10 +243,10 @@ class _Carried:
 
     def __init__(self, known: Floats, clocks: Ints, before: tuple[str, float] | None) -> None:
         clock, stamp = before or ("none", float("nan"))
-        last = np.maximum.accumulate(np.where(np.isnan(known), -1, np.arange(len(known))))
-        found = last >= 0
-        self.stamps = np.where(found, known[last], stamp)
-        self.clocks = np.where(found, clocks[last], _CLOCK_CODES[clock])
+        own = ~np.isnan(known)
+        last = np.cumsum(own)
+        self.stamps = np.concatenate(([stamp], known[own]))[last]
+        self.clocks = np.concatenate(([_CLOCK_CODES[clock]], clocks[own]))[last]
 
 
 def _grouped(

@@ -81,9 +81,8 @@ def counted_events(tallies: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
     firsts = [name for name in TALLIES if name != "lines" and name not in keys]
     grouped = (
         joined.with_columns(key=keyed, slot=pl.coalesce(minute, (since / INTERVAL_S).floor()))
-        .group_by(keys)
+        .group_by(keys, maintain_order=True)
         .agg(pl.col(firsts).first(), pl.col("lines").sum())
-        .sort("offset")
     )
     labels = {code: label_of(code) for code in grouped["code"].unique().to_list()}
     kinds = {code: _kind(label) for code, (label, _) in labels.items()}
