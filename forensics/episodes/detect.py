@@ -28,7 +28,7 @@ _PART_OF_STEP = 0.2
 _LEAST_REQUESTS = 15.0
 # A small fall must last for the shortest segment of diagnosis.md 3.3; a rate wanders by that much
 # over a few scrapes.
-_SMALL_FALL = 0.10
+_SMALL_FALL = 0.15
 _LEAST_POINTS = 8
 _LEAST_INTERVALS = 3
 _WINDOW_REQUESTS = 100.0

@@ -1,6 +1,6 @@
 """Falls of the hit rate and what was thought of them → the verdict, or both candidates."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from forensics.catalog.messages import Message
 from forensics.verdict.records import (
@@ -27,6 +27,7 @@ def by_falls(
     """Name the cause that took most of all falls, or abstain when it is less likely than not."""
     whole = sum(fall(case) for case in falls)
     points: dict[str, float] = {}
+    taken: dict[str, float] = {}
     leading: dict[str, Judged] = {}
     for item in ordered:
         if item.case.episode is None:
@@ -34,6 +35,7 @@ def by_falls(
         cause = item.opinion.cause
         best = leading.get(cause)
         points[cause] = points.get(cause, 0.0) + item.points
+        taken[cause] = taken.get(cause, 0.0) + item.taken
         if best is None or item.points > best.points:
             leading[cause] = item
     causes = sorted(points, key=lambda cause: (-points[cause], cause))
@@ -42,10 +44,7 @@ def by_falls(
         return _unexplained(largest, ordered)
     first = leading[causes[0]]
     confidence = first.opinion.weight
-    shares = {cause: min(1.0, points[cause] / whole) for cause in causes}
-    total = sum(shares.values())
-    if total > 1.0:  # causes of one fall may overlap (a hog is a capacity loss too)
-        shares = {cause: share / total for cause, share in shares.items()}
+    shares = _shares(taken, whole)
     second = next((cause for cause in causes[1:] if points[cause] > 0), None)
     runner_up = (
         RunnerUp(second, leading[second].opinion.weight, first.opinion.would_decide)
@@ -53,7 +52,7 @@ def by_falls(
         else None
     )
     if confidence < ANSWERED:
-        return _abstain(first, second, leading, causes, shares, ordered)
+        return _abstain(first, second, leading, causes, _shares(points, whole), ordered)
     contributing = tuple(
         Contribution(cause, round(shares[cause], 3))
         for cause in causes[1:]
@@ -71,6 +70,13 @@ def by_falls(
         missing=first.opinion.missing,
     )
     return verdict, roles(ordered, verdict)
+
+
+def _shares(points: Mapping[str, float], whole: float) -> dict[str, float]:
+    """Share out what all falls took; causes of one fall may overlap (a hog is a capacity loss)."""
+    shares = {cause: min(1.0, value / whole) for cause, value in points.items()}
+    total = sum(shares.values())
+    return {cause: share / total for cause, share in shares.items()} if total > 1.0 else shares
 
 
 def _first_onset(leading: Judged, ordered: Sequence[Judged]) -> tuple[float, float] | None:

@@ -15,6 +15,8 @@ OBSERVED = 0.3
 PART_OF_ANSWER = 0.2
 """Share of the whole fall from which a cause counts as part of the answer (JSON contract)."""
 
+_PASSING_AT_MOST = 0.5
+
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
@@ -69,17 +71,26 @@ class Judged:
     opinion: Opinion
 
     @property
-    def points(self) -> float:
-        """Hit-rate points that this cause took in its case; 0 without a fall.
+    def taken(self) -> float:
+        """Hit-rate points that this cause took in its case; 0 without a fall."""
+        return fall(self.case) * (self.opinion.share or 0.0)
 
-        A dip that came back by itself counts half, unless an event emptied the cache: what lasts is
-        what the operator asks about.
+    @property
+    def points(self) -> float:
+        """What `taken` counts for when causes are ranked.
+
+        A dip that came back by itself counts for the part of the rest of the recording that it
+        lasted, half at most, unless an event emptied the cache: what stays is what one asks about.
         """
         episode, attribution = self.case.episode, self.case.attribution
-        if episode is None or self.opinion.share is None:
+        if episode is None:
             return 0.0
         passing = episode.recovered and (attribution is None or attribution.share("cold") == 0.0)
-        return (episode.before - episode.level) * self.opinion.share * (0.5 if passing else 1.0)
+        if not passing:
+            return self.taken
+        last = float(self.case.timeline.grid["time"][-1])
+        rest = max(last - episode.onset[1], 1.0)
+        return self.taken * min(_PASSING_AT_MOST, (episode.end - episode.onset[1]) / rest)
 
 
 @dataclass(frozen=True, slots=True)
