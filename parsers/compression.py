@@ -39,7 +39,7 @@ except ImportError:
     _inflate_error = zlib.error
 
 GUARD_BYTES = 1 << 30  # below this much output no ratio is suspicious enough to stop
-PACKED_BYTES = 1 << 20
+PACKED_BYTES = 64 << 10  # small: what is left of it is copied with every piece that comes out
 MAX_RATIO = 500  # server logs pack 10 to 60 times; gzip cannot exceed 1,032
 
 MAGICS: tuple[tuple[bytes, str], ...] = (

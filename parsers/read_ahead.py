@@ -1,8 +1,12 @@
-"""Unpacks in a second thread what the first will read next: both cores work on a packed log."""
+"""Unpacks in a second thread what the first will read next: both cores work on a packed log.
+
+How long a packed log is shows only when it is unpacked; `Peeked` looks at its beginning for that.
+"""
 
 import queue
 import threading
-from typing import BinaryIO
+from collections import deque
+from typing import BinaryIO, Protocol
 
 BLOCK_BYTES = 4 << 20  # large, because each block waits for the other thread once
 BLOCKS = 2
@@ -52,3 +56,43 @@ class ReadAhead:
                 self._blocks.get(timeout=0.01)
             except queue.Empty:
                 self._thread.join(timeout=0.01)
+
+
+class Readable(Protocol):
+    """Anything bytes can be read from."""
+
+    def readinto(self, buffer: memoryview, /) -> int | None:
+        """Fill the buffer; 0 at the end."""
+
+
+class Peeked:
+    """A stream whose beginning is held in memory, to tell whether it is longer than that.
+
+    Attributes:
+        held: bytes of the beginning, up to `count`; fewer only if there are no more.
+    """
+
+    def __init__(self, stream: Readable, count: int) -> None:
+        self._stream = stream
+        self._blocks: deque[memoryview] = deque()
+        self.held = 0
+        while self.held < count:
+            block = memoryview(bytearray(min(BLOCK_BYTES, count - self.held)))
+            got = stream.readinto(block) or 0
+            if not got:
+                break
+            # A block that is hardly filled would hold far more memory than bytes.
+            filled = block[:got]
+            self._blocks.append(filled if got * 2 > len(block) else memoryview(bytes(filled)))
+            self.held += got
+
+    def readinto(self, buffer: memoryview, /) -> int | None:
+        """Fill the buffer with what is held, then with what follows; 0 at the end."""
+        if not self._blocks:
+            return self._stream.readinto(buffer)
+        block = self._blocks.popleft()
+        count = min(len(buffer), len(block))
+        buffer[:count] = block[:count]
+        if count < len(block):
+            self._blocks.appendleft(block[count:])
+        return count

@@ -13,7 +13,7 @@ from parsers.vllm_log.parallel import Task
 from parsers.vllm_log.scanner import MAX_LINE_BYTES
 
 SEGMENT_BYTES = 16 << 20  # small, so that no process waits long for the other at the end
-BLOCK_BYTES = 6 << 20  # of a stream: several are held at a time
+BLOCK_BYTES = 10 << 20  # of a stream: several are held at a time
 SEARCH_BYTES = 8 << 20  # how far behind a cut a line end is looked for
 
 _CUT_LINE = re.compile(rb'\S+ std(?:out|err) P |\{"log":"(?:[^"\\]|\\.)*(?<!\\n)","stream"')
@@ -70,7 +70,9 @@ def stream_tasks(
         ended = len(buffer) < wanted
         end = len(buffer) if ended else _last_line_end(buffer)
         if end:
-            yield Task(offset, offset + end, None, bytes(buffer[:end]))
+            with memoryview(buffer) as view:
+                data = bytes(view[:end])
+            yield Task(offset, offset + end, None, data)
             offset += end
             del buffer[:end]
         elif len(buffer) > MAX_LINE_BYTES:

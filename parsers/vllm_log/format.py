@@ -9,7 +9,7 @@ import polars as pl
 
 from forensics.errors import InputError
 from parsers.interface import Parsed, Progress, ReadOptions, Source
-from parsers.read_ahead import ReadAhead
+from parsers.read_ahead import Peeked, ReadAhead
 from parsers.vllm_log.assemble import REQUEST_ROWS_BYTES, assemble
 from parsers.vllm_log.chunks import ChunkReader, Readable
 from parsers.vllm_log.division import file_tasks, stream_tasks
@@ -127,14 +127,17 @@ def _streamed(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
     total = source.size or 0
     done: list[Stretch] = []
     begun = 0
-    reader = ChunkReader(count_requests=total > REQUEST_ROWS_BYTES)
     with ExitStack() as open_now:
         stream: Readable = cast(Readable, open_now.enter_context(source.open()))
         if source.local_path is None:
             # Unpacking takes time of its own; plain files are there at once.
             stream = open_now.enter_context(closing(ReadAhead(cast(BinaryIO, stream))))
+        if not total:
+            stream = Peeked(stream, REQUEST_ROWS_BYTES + 1)
+            total = stream.held
+        reader = ChunkReader(count_requests=total > REQUEST_ROWS_BYTES)
         while reader.fill(stream):
-            progress(source.path, reader.size, total)
+            progress(source.path, reader.size, source.size or 0)
             if reader.size - begun > PART_BYTES:
                 # Rows of a part are small once they lie in frames. Requests are counted from the
                 # beginning of a part on, so that no interval is settled with half of them.
