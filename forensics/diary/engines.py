@@ -14,6 +14,8 @@ import polars as pl
 from forensics.evidence import Evidence
 
 # Series that only an engine exposes; `up` and exporters of the machine make no engine.
+# A fleet is analysed engine by engine; labels made up by the thousand must not take hours.
+MOST_ENGINES = 512
 ENGINE_PREFIXES = ("vllm:", "vllm_")
 
 
@@ -39,9 +41,10 @@ class EngineKey:
 
 @dataclass(frozen=True, slots=True)
 class EngineMap:
-    """All engines of an analysis, in the order of their names."""
+    """All engines of an analysis, in the order of their names; `left_out` counts those beyond."""
 
     keys: tuple[EngineKey, ...]
+    left_out: int = 0
 
     def of_series(self, evidence: Evidence, key: EngineKey) -> pl.DataFrame:
         """Give the series of one engine, the server's own rankless ones included."""
@@ -80,7 +83,8 @@ def map_engines(evidence: Evidence) -> EngineMap:
                 loose.remove(group)
     servers += [_Server(group.label, {group.instance}, {None}, [group]) for group in loose]
     merged = _join_successors(servers)
-    return EngineMap(_name(merged))
+    keys = _name(merged)
+    return EngineMap(keys[:MOST_ENGINES], max(0, len(keys) - MOST_ENGINES))
 
 
 @dataclass(slots=True)
@@ -114,8 +118,8 @@ def _log_sources(evidence: Evidence) -> set[int]:
 
 
 def _metric_servers(evidence: Evidence) -> list[_Server]:
-    is_engine = pl.col("metric").str.starts_with("vllm:") | pl.col("metric").str.starts_with(
-        "vllm_"
+    is_engine = pl.any_horizontal(
+        pl.col("metric").str.starts_with(prefix) for prefix in ENGINE_PREFIXES
     )
     found: dict[str | None, set[str | None]] = {}
     pairs = evidence.series.filter(is_engine).select("instance", "engine").unique()

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import forensics
@@ -13,7 +13,7 @@ from forensics.ceiling import Ceiling, recommend
 from forensics.ceiling.sweep import of_engines
 from forensics.ceiling.sweep_compare import Targets
 from forensics.config import Options
-from forensics.diary.engines import map_engines
+from forensics.diary.engines import MOST_ENGINES, map_engines
 from forensics.diary.write import write_diary
 from forensics.errors import InputError, UsageError
 from forensics.evidence import Evidence
@@ -99,6 +99,9 @@ def run_evidence(evidence: Evidence, options: Options, now: float | None = None)
         for timeline, asked in zip(fleet, contents, strict=True)
     )
     analysis = _record(evidence, settled.notes, judged, options)
+    analysis = replace(
+        analysis, not_evaluated=(*analysis.not_evaluated, *_beyond(engines.left_out))
+    )
     return Outcome(analysis, evidence, Timeline(fleet, settled.notes))
 
 
@@ -191,6 +194,14 @@ def _impact(
         return impact_of(lead.case, lead.opinion, options)
     missed = [outside_target(engine.timeline, options) for engine in engines]
     return Impact(slo_minutes=max((m for m in missed if m is not None), default=None))
+
+
+def _beyond(left_out: int) -> tuple[NotEvaluated, ...]:
+    """Say which engines no rule was asked about."""
+    if not left_out:
+        return ()
+    why = f"at most {MOST_ENGINES} engines are analysed at once; give fewer, or a selector"
+    return (NotEvaluated("all", f"{left_out} more engines", (why,)),)
 
 
 def _weighed(item: Weighing) -> Weighed:
