@@ -37,5 +37,5 @@ def test_the_next_attempt_may_be_whole(address):
 
 def test_a_server_that_never_finishes_is_given_up(address):
     connection = Connection(address, retries=1, sleep=lambda _: None)
-    with pytest.raises(InputError, match="40 bytes read, 60 more expected.; tried 2 times"):
+    with pytest.raises(InputError, match=r"40 bytes read, 60 more expected.; tried 2 times"):
         connection.get("/cut")
