@@ -192,7 +192,10 @@ def _demand(workload: Workload, layout: KvLayout | None, pool: Pool) -> Demand:
     whole = workload.prompt + workload.output
     factor = layout.equivalent_tokens(whole) / whole if layout is not None else 1.0
     mean = (workload.history + made.mean) * factor
-    shared = _shared_live(workload, pool.tokens, mean, factor)
+    # A prefix takes what its own length takes in the windows, however long the request grows.
+    prefix = workload.shared_held(1.0)
+    inside = layout.equivalent_tokens(prefix) / prefix if layout is not None and prefix else 1.0
+    shared = _shared_live(workload, pool.tokens, mean, inside)
     steps = made.steps
     deviation = made.deviation
     if workload.history:
@@ -254,8 +257,10 @@ def _bounds(
 ) -> list[Reckoned]:
     size = Interval(pool.tokens, pool.low, pool.high)
     held = USUAL_RESIDENCE_S
-    if step is not None:
-        # The batch decides how long a request stays, and that the batch: a few rounds settle it.
+    grows = layout is None or layout.full_groups > 0
+    if step is not None and grows:
+        # Where every layer slides, a longer request holds no more blocks, only for longer, and that
+        # must not lower the quantile. Elsewhere the time in the batch enters it.
         batch = pool.tokens / max(1.0, demand.mean)
         held = workload.output * step.at(batch)
     safe, end = safe_bound(size, pool.source, demand, held, "given lengths")
