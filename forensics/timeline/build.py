@@ -1,5 +1,6 @@
 """Evidence on UTC and the diary → the timeline of each engine."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 import numpy as np
@@ -20,7 +21,7 @@ from forensics.timeline.logs import columns_from_log, counted_lines
 from forensics.timeline.marks import in_order, marks_of
 from forensics.timeline.prompt_meaning import add_computed
 from forensics.timeline.recordings import read_tracks
-from forensics.timeline.records import SIGNALS, EngineTimeline, Histogram, Mark, Origin
+from forensics.timeline.records import SIGNALS, EngineTimeline, Histogram, Lines, Mark, Origin
 
 _LOG_ONLY = ("logged_hit_rate", "aborted", "rejected", "preemption_lower_bound", "swapped")
 # Fewer scrapes than this make no timeline of their own (the least that a rule judges, and a half).
@@ -81,6 +82,7 @@ def build_engine(
         diary=diary,
         histograms=histograms,
         seen_until=_last_stamp(events),
+        lines=_lines(events, (main.origins if main else {}).values()),
     )
 
 
@@ -116,6 +118,17 @@ def _completed(logs: Columns, laid: Columns, diary: EngineDiary) -> Columns:
             if name in laid.origins:
                 both.origins[name] = laid.origins[name]
     return both
+
+
+def _lines(events: pl.DataFrame, origins: Iterable[Origin]) -> dict[str, Lines]:
+    """Give where the lines stand that signals were read from, by kind of line."""
+    found: dict[str, Lines] = {}
+    for kind in sorted({origin.series for origin in origins if origin.clock == "log"}):
+        rows = events.filter((pl.col("kind") == kind) & pl.col("stamp").is_not_null())
+        if rows.height:
+            rows = rows.sort("stamp", "source", "offset")
+            found[kind] = Lines(*(rows[name].to_numpy() for name in ("stamp", "source", "offset")))
+    return found
 
 
 def _last_stamp(events: pl.DataFrame) -> float | None:

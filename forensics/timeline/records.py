@@ -112,6 +112,20 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
+class Lines:
+    """Where the lines of one kind stand: UTC s (increasing), source and offset; shape (n,) each."""
+
+    times: np.ndarray
+    sources: np.ndarray
+    offsets: np.ndarray
+
+    def nearest(self, time: float) -> Place:
+        """Give the place of the line nearest to a time."""
+        at = int(np.argmin(np.abs(self.times - time)))
+        return Place(int(self.sources[at]), int(self.offsets[at]))
+
+
+@dataclass(frozen=True, slots=True)
 class EngineTimeline:
     """One engine on UTC.
 
@@ -131,6 +145,7 @@ class EngineTimeline:
     diary: EngineDiary
     histograms: Mapping[str, Histogram] = field(default_factory=dict)
     seen_until: float | None = None
+    lines: Mapping[str, Lines] = field(default_factory=dict)
 
     def has(self, signal: str) -> bool:
         """Tell whether a signal was ever observed."""
@@ -141,6 +156,8 @@ class EngineTimeline:
         origin = self.origins.get(signal)
         if origin is None:
             return None
+        if origin.clock == "log" and origin.series in self.lines:
+            return self.lines[origin.series].nearest(time)
         return Place(origin.source, series=origin.series, time=time)
 
 

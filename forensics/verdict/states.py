@@ -9,6 +9,8 @@ from forensics.verdict.records import HEALTHY, INSUFFICIENT, Judged, RunnerUp, V
 from forensics.verdict.roles import rejected, roles
 from rules.interface import Case, Severity
 
+# A state that does not explain what happened to the hits is no answer, however clear it is itself.
+_ABSTAINS = 0.49
 # Without a fall: what stops service leads over what slows it, which leads over what is merely so.
 _RANK = {Severity.CRITICAL: 2, Severity.WARNING: 1, Severity.INFO: 0}
 
@@ -95,7 +97,7 @@ def undecided(
     first = ranked[0] if ranked else None
     verdict = Verdict(
         cause=INSUFFICIENT,
-        confidence=round(first.opinion.weight, 3) if first else 0.5,
+        confidence=min(_ABSTAINS, round(first.opinion.weight, 3)) if first else _ABSTAINS,
         engine=first.case.timeline.engine if first else None,
         onset=first.opinion.onset if first else None,
         end=first.opinion.end if first else None,
