@@ -140,10 +140,6 @@ class BlockPool:
             block = self._next[block]
         return found
 
-    def references(self, block: int) -> int:
-        """Return how many requests hold a block."""
-        return self._ref[block]
-
     def _forget(self, block: int) -> None:
         value = self._hash[block]
         self._hash[block] = NO_HASH

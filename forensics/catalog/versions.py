@@ -66,10 +66,6 @@ class Span:
     def __contains__(self, release: Version) -> bool:
         return self.first <= release <= self.last
 
-    def overlaps(self, other: "Span") -> bool:
-        """Tell whether any release could lie in both."""
-        return self.first <= other.last and other.first <= self.last
-
     def __str__(self) -> str:
         return str(self.first) if self.first == self.last else f"{self.first}..{self.last}"
 
