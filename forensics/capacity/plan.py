@@ -190,11 +190,11 @@ def _demand(workload: Workload, layout: KvLayout | None, pool: Pool) -> Demand:
     made = demand_of(workload.fresh, workload.output, relative_error=0.05)
     # Sliding layers stop growing: scale by what a whole request really takes.
     whole = workload.prompt + workload.output
-    factor = layout.equivalent_tokens(whole) / whole if layout is not None else 1.0
+    factor = _windowed(layout, whole) / whole if layout is not None else 1.0
     mean = (workload.history + made.mean) * factor
     # A prefix takes what its own length takes in the windows, however long the request grows.
     prefix = workload.shared_held(1.0)
-    inside = layout.equivalent_tokens(prefix) / prefix if layout is not None and prefix else 1.0
+    inside = _windowed(layout, prefix) / prefix if layout is not None and prefix else 1.0
     shared = _shared_live(workload, pool.tokens, mean, inside)
     steps = made.steps
     deviation = made.deviation
@@ -213,6 +213,20 @@ def _demand(workload: Workload, layout: KvLayout | None, pool: Pool) -> Demand:
         (workload.history + made.mean_high) * factor,
         steps,
     )
+
+
+def _windowed(layout: KvLayout, tokens: float) -> float:
+    """Return the tokens a request really takes, without the steps of whole blocks.
+
+    Requests end anywhere in a block; steps would make a longer request look smaller than a shorter.
+    """
+    lower = tokens // layout.block_size * layout.block_size
+    part = (tokens - lower) / layout.block_size
+    least, most = (
+        layout.equivalent_tokens(edge) if edge else 0.0
+        for edge in (lower, lower + layout.block_size)
+    )
+    return least + part * (most - least)
 
 
 def _shared_live(workload: Workload, pool: float, mean: float, factor: float) -> float:

@@ -1,7 +1,7 @@
 """A longer context never raises a bound, whatever kind of layers the model has."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from forensics.capacity.plan import ceiling_for
@@ -18,6 +18,7 @@ MODELS = ["mistralai/Mistral-7B-v0.1", "meta-llama/Meta-Llama-3-8B", "google/gem
     st.integers(1, 8_000),
     st.sampled_from([None, 100.0, 1_000.0]),
 )
+@example("google/gemma-3-27b-it", "A100-80GB", 2_001, 1, None)  # within one block
 def test_a_longer_context_never_raises_a_bound(model, gpu, context, more, prefix):
     short, long = (
         {
