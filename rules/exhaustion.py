@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from forensics.attribution.figures import SATURATED
-from forensics.episodes import Run, runs
+from forensics.episodes import Run, Span, runs
 from forensics.timeline import EngineTimeline
 
 # Below this many points a full pool is a passing peak. Guess; a scrape or two is what noise gives.
@@ -40,6 +40,32 @@ class Exhaustion:
     conserved: int
 
 
+@dataclass(frozen=True, slots=True)
+class Spell:
+    """Runs of an exhausted pool that belong together, seen as one.
+
+    Attributes:
+        inside: from the first exhausted point to the last.
+        baseline: everything before; None when the data begin inside.
+        pressure_onset / preemptions / conserved: as of its runs, the counts added up.
+        full_from: first exhausted point, UTC seconds.
+        end: UTC seconds; None when it goes on to the end of the data.
+    """
+
+    inside: Span
+    baseline: Span | None
+    pressure_onset: tuple[float, float]
+    full_from: float
+    end: float | None
+    preemptions: float | None
+    conserved: int
+
+    @property
+    def seconds(self) -> float:
+        """Length from the first to the last exhausted point."""
+        return self.inside.end - self.inside.start
+
+
 def exhaustions(timeline: EngineTimeline) -> list[Exhaustion]:
     """Find the runs of an exhausted pool on one engine."""
     grid = timeline.grid
@@ -65,6 +91,37 @@ def exhaustions(timeline: EngineTimeline) -> list[Exhaustion]:
             )
         )
     return found
+
+
+def spells(timeline: EngineTimeline) -> list[Spell]:
+    """Group runs of an exhausted pool that belong together.
+
+    A pool at its edge is full and not full in turn. Runs no further apart than the longer of the
+    two lasted are one spell, judged as a whole.
+    """
+    groups: list[list[Exhaustion]] = []
+    for item in exhaustions(timeline):
+        last = groups[-1][-1].run if groups else None
+        apart = item.run.inside.start - last.end if last else 0.0
+        if last is not None and apart <= max(last.seconds, item.run.seconds):
+            groups[-1].append(item)
+        else:
+            groups.append([item])
+    return [_spell(group) for group in groups]
+
+
+def _spell(parts: list[Exhaustion]) -> Spell:
+    first, last = parts[0], parts[-1]
+    counts = [item.preemptions for item in parts if item.preemptions is not None]
+    return Spell(
+        inside=Span(first.run.inside.start, last.run.inside.end),
+        baseline=first.run.baseline,
+        pressure_onset=first.pressure_onset,
+        full_from=first.run.onset[1],
+        end=None if last.run.open_ended else last.run.end,
+        preemptions=sum(counts) if counts else None,
+        conserved=sum(item.conserved for item in parts),
+    )
 
 
 def counted_preemptions(grid: pl.DataFrame) -> np.ndarray | None:

@@ -1,10 +1,11 @@
 """The grid of one engine → episodes: falls of the hit rate, and rises of what hurts.
 
 A fall counts when it is at least 0.05 (the noise limit of diagnosis.md, section 0) and three
-standard errors, with enough traffic on both sides. Steps down that follow each other within the
-time a change takes to work through are one episode.
+standard errors, of intervals and of requests, with enough traffic on both sides. Steps down that
+follow each other within the time a change takes to work through are one episode.
 """
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -185,8 +186,25 @@ def _enough(episode: Episode, points: int) -> bool:
     dense = episode.requests_after is None or episode.requests_after < _WINDOW_REQUESTS * points
     if fall < _SMALL_FALL and points < _LEAST_POINTS and dense:
         return False
-    counts = (episode.requests_before, episode.requests_after)
-    return all(count is None or count >= _LEAST_REQUESTS for count in counts)
+    sides = (
+        (episode.before, episode.requests_before),
+        (episode.level, episode.requests_after),
+    )
+    counts = [count for _, count in sides if count is not None]
+    if any(count < _LEAST_REQUESTS for count in counts):
+        return False
+    spread = sum(_spread(rate, count) for rate, count in sides if count is not None)
+    return fall >= _ERRORS * math.sqrt(spread)
+
+
+def _spread(rate: float, requests: float) -> float:
+    """Give the variance of a hit rate whose requests hit or miss as a whole.
+
+    Neighbouring intervals share their requests and sessions, so what they differ by misses slow
+    wander; this does not. Half a hit and half a miss are added, so that 0 and 1 have a spread too.
+    """
+    smoothed = (rate * requests + 0.5) / (requests + 1.0)
+    return smoothed * (1.0 - smoothed) / requests
 
 
 def _sum(requests: np.ndarray | None, first: int, last: int) -> float | None:

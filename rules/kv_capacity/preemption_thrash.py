@@ -12,11 +12,12 @@ Evidence it needs
     stats lines.
 
 How it decides
-    At least 0.7 preemptions per minute and 0.01 per finished request in a run, or two or more
+    Runs no further apart than they last are one spell. In it, at least 0.7 preemptions per minute
+    and 0.01 per finished request, with the pool full in a quarter of the points; or two or more
     stats intervals that only preemption explains.
 
 When it is silent
-    Nothing was preempted.
+    Nothing was preempted, or the pool was full for moments only: passing peaks are no regime.
 
 False positives
     A forced preemption by reset_prefix_cache(reset_running_requests) counts too; the reset line
@@ -36,10 +37,10 @@ from dataclasses import dataclass
 
 from forensics.catalog.messages import Message
 from rules.actions import admission_limit, grow_pool, lower_batch
-from rules.exhaustion import Exhaustion, exhaustions
+from rules.exhaustion import Spell
 from rules.exhibits import compare
 from rules.interface import Case, Exhibit, Opinion, Params, Severity
-from rules.windows import seen_in
+from rules.regime import regimes
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,11 +49,9 @@ class PreemptionThrashParams(Params):
 
     Attributes:
         per_minute: preemptions per minute; 0.7 has no false negative in diagnosis.md, section 2.
-        per_request: preemptions per finished request; 0.01, same source.
     """
 
     per_minute: float = 0.7
-    per_request: float = 0.01
 
 
 class PreemptionThrash:
@@ -69,19 +68,15 @@ class PreemptionThrash:
         self.params = params or PreemptionThrashParams()
 
     def evaluate(self, case: Case) -> Opinion | None:
-        """Find the worst run of preemption."""
-        found = [item for item in exhaustions(case.timeline) if self._thrashes(item)]
+        """Find the worst spell of preemption."""
+        found = [(spell, seen) for spell, seen in regimes(case) if self._thrashes(spell)]
         if not found:
             return None
-        worst = max(found, key=lambda item: (item.preemptions or 0.0, item.conserved))
-        seen = seen_in(case, worst.run.inside, worst.run.baseline)
-        per_request = seen.after.preemptions_per_request
+        worst, seen = max(found, key=lambda pair: (pair[0].preemptions or 0.0, pair[0].conserved))
         counted = worst.preemptions is not None
-        if counted and per_request is not None and per_request < self.params.per_request:
-            return None
         shown = compare(seen, "preemptions", "preemptions_per_min", "usage_max", "waiting_max")
         if not counted:
-            place = case.timeline.place("running", worst.run.onset[1])
+            place = case.timeline.place("running", worst.full_from)
             shown = (
                 Exhibit(
                     "conserved_moves", None, float(worst.conserved), "stats intervals", place,
@@ -104,15 +99,15 @@ class PreemptionThrash:
                 },
             ),
             onset=worst.pressure_onset,
-            end=None if worst.run.open_ended else worst.run.end,
+            end=worst.end,
             for_=(*shown, *compare(seen, "ttft_s", "decode_s", "itl_s")),
             against=compare(seen, "hit_rate"),
             actions=(lower_batch(case, 1), admission_limit(case, 2), grow_pool(case, 3)),
             missing=() if counted else ("preemptions",),
         )
 
-    def _thrashes(self, item: Exhaustion) -> bool:
-        if item.preemptions is None:
-            return item.conserved >= 2
-        minutes = max(item.run.seconds, 1.0) / 60.0
-        return item.preemptions >= 2 and item.preemptions / minutes >= self.params.per_minute
+    def _thrashes(self, spell: Spell) -> bool:
+        if spell.preemptions is None:
+            return True
+        minutes = max(spell.seconds, 1.0) / 60.0
+        return spell.preemptions / minutes >= self.params.per_minute

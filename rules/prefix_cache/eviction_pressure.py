@@ -44,8 +44,8 @@ from forensics.episodes import Episode
 from rules.actions import admission_limit, larger_pool, probe, route_by_prefix
 from rules.exhibits import compare
 from rules.interface import Case, Opinion, Params, Severity
-from rules.prefix_cache.regime import SATURATED_SHARE, regime_share
 from rules.prefix_cache.strength import strength
+from rules.regime import SATURATED_SHARE, regime_share
 from rules.repeats import hits_vanished
 from rules.workload import workload
 

@@ -42,11 +42,11 @@ from dataclasses import dataclass
 
 from forensics.catalog.messages import Message
 from rules.actions import admission_limit, larger_pool, lower_batch, potential
-from rules.exhaustion import Exhaustion, exhaustions
+from rules.exhaustion import Spell
 from rules.exhibits import compare
 from rules.interface import Case, Exhibit, Opinion, Params, Severity
-from rules.prefix_cache.regime import regime_share
 from rules.prefix_cache.strength import strength
+from rules.regime import regime_share, regimes
 from rules.windows import rate_is_seen
 from rules.workload import workload
 
@@ -125,16 +125,14 @@ class PreemptionCliff:
 
     def _hidden(self, case: Case) -> Opinion | None:
         """Report the regime by itself: hits were already low when it began."""
-        regimes = [item for item in exhaustions(case.timeline) if _preempting(item)]
-        if regimes and not rate_is_seen(case.timeline):
-            return self._from_log(case, regimes[0])
+        found = regimes(case)
+        if found and not rate_is_seen(case.timeline):
+            return self._from_log(case, found[0][0])
         peak = _best_rate(case)
-        if not regimes or peak is None:
+        if not found or peak is None:
             return None
-        longest = max(regimes, key=lambda item: (item.run.seconds, -item.run.first))
-        inside = case.timeline.grid[longest.run.first : longest.run.last + 1]
-        rates = inside["hit_rate"].drop_nulls()
-        low = float(rates.mean()) if rates.len() else None  # type: ignore[arg-type]
+        longest, seen = max(found, key=lambda pair: (pair[0].seconds, -pair[0].full_from))
+        low = seen.after.hit_rate
         if low is None or peak - low < self.params.least_loss:
             return None
         summary = Message(
@@ -153,12 +151,12 @@ class PreemptionCliff:
             severity=Severity.WARNING,
             summary=summary,
             onset=longest.pressure_onset,
-            end=None if longest.run.open_ended else longest.run.end,
+            end=longest.end,
             for_=compare(case, "preemptions", "usage_max", "waiting_max"),
             actions=(lower_batch(case, 1), admission_limit(case, 2)),
         )
 
-    def _from_log(self, case: Case, first: Exhaustion) -> Opinion | None:
+    def _from_log(self, case: Case, first: Spell) -> Opinion | None:
         """Judge stats lines alone: the printed rate stood and then fell with the exhaustion.
 
         It spans 1,000 requests, so it lags: a rate that already fell before says nothing of this.
@@ -171,7 +169,7 @@ class PreemptionCliff:
         level, best, low = float(calm[-1]), max(calm.to_list()), min(after.to_list())
         if best - level > self.params.stood or level - low < self.params.least_loss:
             return None
-        place = case.timeline.place("logged_hit_rate", first.run.onset[1])
+        place = case.timeline.place("logged_hit_rate", first.full_from)
         shown = Exhibit("logged_hit_rate", level, low, "ratio", place, Message("note.lags"))
         return Opinion(
             rule_id=self.id,
@@ -188,16 +186,12 @@ class PreemptionCliff:
                 },
             ),
             onset=first.pressure_onset,
-            end=None if first.run.open_ended else first.run.end,
+            end=first.end,
             for_=(shown, *compare(case, "usage_max", "waiting_max", "running_max")),
             actions=(lower_batch(case, 1), admission_limit(case, 2), *larger_pool(case, 3)),
             would_decide=Message("decide.counters"),
             missing=("prefix-cache counters", "preemptions"),
         )
-
-
-def _preempting(item: Exhaustion) -> bool:
-    return (item.preemptions or 0.0) >= 2 or (item.preemptions is None and item.conserved >= 2)
 
 
 def _best_rate(case: Case) -> float | None:

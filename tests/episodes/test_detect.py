@@ -67,6 +67,12 @@ def test_small_fall_below_the_noise_limit_is_none(falls_of):
     assert falls_of(noisy([0.80, 0.77], 60, 0.005)) == ()
 
 
+@pytest.mark.parametrize(("requests", "found"), [(2.0, 0), (10.0, 1)])
+def test_small_fall_needs_the_requests_to_carry_it(falls_of, requests, found):
+    # 0.92 to 0.84 is 3 errors of a binomial from about 300 requests on each side.
+    assert len(falls_of(noisy([0.92, 0.84], 40, 0.005), requests=requests)) == found
+
+
 def test_rise_is_no_fall(falls_of):
     assert falls_of(noisy([0.3, 0.8])) == ()
 

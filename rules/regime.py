@@ -1,4 +1,4 @@
-"""The preemption regime of a window: present, and how clearly.
+"""The preemption regime of a window or a spell: present, and how clearly.
 
 Thresholds are the label rules of diagnosis.md, section 3: at least 0.01 preemptions per finished
 request while the pool is full in at least a quarter of the samples.
@@ -6,11 +6,13 @@ request while the pool is full in at least a quarter of the samples.
 
 from forensics.attribution import Figures, figures
 from forensics.episodes import Span
-from rules.exhaustion import exhaustions
+from rules.exhaustion import Spell, exhaustions, spells
 from rules.interface import Case
+from rules.windows import seen_in
 
 PER_REQUEST = 0.01
 SATURATED_SHARE = 0.25
+_LEAST_PREEMPTED = 2  # a single one may be chance
 # The rate falls some seconds before the pool is full (observed.md 1: up to 14 s before the first
 # counted preemption); a fall this much earlier than the pressure itself is another event. Guess.
 LEAST_LEAD_S = 12.0
@@ -27,8 +29,35 @@ def regime_strength(window: Figures) -> float:
 
 
 def _reached(value: float, threshold: float) -> float:
-    """Give 1 from the threshold on, 0 up to half of it: a narrow band, since labels are crisp."""
-    return min(1.0, max(0.0, 2.0 * value / threshold - 1.0))
+    """Give 1 from the threshold on, 0 up to 0.8 of it: a narrow band, since labels are crisp."""
+    return min(1.0, max(0.0, 5.0 * value / threshold - 4.0))
+
+
+def regimes(case: Case) -> list[tuple[Spell, Case]]:
+    """Find the spells of an exhausted pool that were a preemption regime, as a whole.
+
+    Args:
+        case: the whole window of an engine.
+
+    Returns:
+        Each spell, and the case seen through it. Where nothing counts preemptions, two stats
+        intervals that only preemption explains make one.
+    """
+    found: list[tuple[Spell, Case]] = []
+    for spell in spells(case.timeline):
+        seen = seen_in(case, spell.inside, spell.baseline)
+        if spell.preemptions is None:
+            present = spell.conserved >= _LEAST_PREEMPTED
+        else:
+            often = seen.after.preemptions_per_request
+            present = (
+                spell.preemptions >= _LEAST_PREEMPTED
+                and (often is None or often >= PER_REQUEST)
+                and (seen.after.saturated or 0.0) >= SATURATED_SHARE
+            )
+        if present:
+            found.append((spell, seen))
+    return found
 
 
 def regime_share(case: Case) -> float:
