@@ -16,10 +16,10 @@ from parsers.vllm_log.bulk import (
     RECEIVED,
     STATS,
     Floats,
-    Ints,
     Sorted,
     sort_lines,
 )
+from parsers.vllm_log.literals import Ints
 from parsers.vllm_log.plain_stats import read_plain
 from parsers.vllm_log.plain_steps import read_step
 from parsers.vllm_log.records import Counted, Part
@@ -156,15 +156,14 @@ class ChunkReader:
             for start, end in zip(starts, lines.ends[chosen].tolist(), strict=True)
         ]
         found = read_plain(texts)
-        plain = np.array([who is not None for who in found.whos], np.bool_)
-        good = plain & ~np.isnan(found.stamps)
+        good = np.array([who is not None for who in found.whos], np.bool_)
         lines.codes[chosen[~good]] = 0
-        lines.stamps[chosen[good]] = found.stamps[good]
+        lines.stamps[chosen[~good]] = np.nan
         part = self.part
         rows, kept = part.plain, good.tolist()
         count = int(np.count_nonzero(good))
         rows.offsets += (lines.starts[chosen[good]] + base).tolist()
-        rows.stamps += found.stamps[good].tolist()
+        rows.stamps += lines.stamps[chosen[good]].tolist()
         rows.whos += [who for who, keep in zip(found.whos, kept, strict=True) if keep and who]
         rows.kinds += ["stats_periodic"] * count
         rows.fields += compress(found.fields, kept)

@@ -9,9 +9,6 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-import numpy as np
-
-from parsers.vllm_log.bulk import Bytes, Floats, stamps_at
 from parsers.vllm_log.header import read_processes
 
 _NUMBER = r"((?:0|[1-9]\d{0,8})\.\d)"
@@ -29,7 +26,6 @@ _PLAIN = re.compile(
     r"\r?$|^([^\n]*)$",
     re.MULTILINE | re.ASCII,
 )
-_NO_STAMP = "00-00 00:00:00"
 
 Who = tuple[str | None, str | None]
 """Engine and process."""
@@ -40,7 +36,6 @@ class PlainStats(NamedTuple):
 
     whos: list[Who | None]
     fields: list[str]
-    stamps: Floats
 
 
 @lru_cache(maxsize=4096)
@@ -52,7 +47,7 @@ def _who(prefix: str, engine: str) -> Who | None:
 
 
 def read_plain(lines: Sequence[bytes | bytearray]) -> PlainStats:
-    """Read lines; those that are not exactly of a usual shape have no `who` or no stamp."""
+    """Read lines; those that are not exactly of a usual shape have no `who`."""
     # Every byte is a character of its own here: figures are ASCII, and so is what is kept.
     groups = _PLAIN.findall(b"\n".join(lines).decode("latin-1"))
     fields = [
@@ -85,6 +80,4 @@ def read_plain(lines: Sequence[bytes | bytearray]) -> PlainStats:
         ) in groups
     ]
     whos = [_who(line[0], line[2]) if line[1] else None for line in groups]
-    whens = "".join([line[1] or _NO_STAMP for line in groups]).encode("ascii")
-    window: Bytes = np.frombuffer(whens, np.uint8).reshape(-1, len(_NO_STAMP))
-    return PlainStats(whos, fields, stamps_at(window))
+    return PlainStats(whos, fields)
