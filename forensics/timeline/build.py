@@ -17,7 +17,12 @@ from forensics.timeline.grid import (
     derive,
     histograms_from_tracks,
 )
-from forensics.timeline.logs import columns_from_log, counted_lines
+from forensics.timeline.logs import (
+    columns_from_log,
+    counted_lines,
+    counted_origin,
+    lay_amounts,
+)
 from forensics.timeline.marks import in_order, marks_of
 from forensics.timeline.prompt_meaning import add_computed
 from forensics.timeline.recordings import read_tracks
@@ -50,6 +55,7 @@ def build_engine(
     logs = columns_from_log(events, evidence.sources)
     histograms: dict[str, Histogram] = {}
     if logs is not None:
+        _note_starts(logs, diary)
         add_computed(logs, diary)
         derive(logs, _pool_tokens(diary, logs))
     main = metrics or logs
@@ -84,6 +90,18 @@ def build_engine(
         seen_until=_last_stamp(events),
         lines=_lines(events, (main.origins if main else {}).values()),
     )
+
+
+def _note_starts(logs: Columns, diary: EngineDiary) -> None:
+    """Note where a lifetime average begins anew, and whether the log begins with its process."""
+    times = logs.times[logs.present]
+    starts = [epoch.start for epoch in diary.epochs if epoch.start is not None]
+    begins = bool(starts) and starts[0] <= times[0]
+    logs.values["_prompt_base"] = np.array([0.0 if begins else np.nan])
+    for start in starts:
+        later = np.flatnonzero(logs.present & (logs.times > start))
+        if later.size and start > times[0]:
+            logs.resets[later[0]] = True
 
 
 def _sparse(metrics: Columns, logs: Columns) -> bool:
@@ -174,16 +192,12 @@ def _borrow_counts(metrics: Columns, events: pl.DataFrame) -> None:
     for signal, (amounts, kind) in counted_lines(events).items():
         if signal == "preemptions":
             continue
-        stamps = np.array([stamp for stamp, _ in amounts])
-        index = bin_index(stamps, metrics.start, metrics.step, metrics.count)
-        laid = np.where(metrics.present, 0.0, np.nan)
-        for place, (_, amount) in zip(index, amounts, strict=True):
-            if place >= 0:
-                laid[place] = np.nansum([laid[place], amount])
-        if np.nansum(laid) > np.nansum(metrics.get(signal)):
-            metrics.values[signal] = laid
-            source = int(events.filter(pl.col("kind") == kind)["source"][0])
-            metrics.origins[signal] = Origin("log", source, kind)
+        known = metrics.values.get(signal)
+        lay_amounts(metrics, signal, amounts)
+        if known is None or np.nansum(metrics.get(signal)) > np.nansum(known):
+            metrics.origins[signal] = counted_origin(events, kind)
+        else:
+            metrics.values[signal] = known
 
 
 def _reset_marks(metrics: Columns, marks: list[Mark]) -> list[Mark]:

@@ -192,10 +192,7 @@ def _hit_rate(columns: Columns) -> None:
         columns.values["hit_weight"] = columns.get("queries")
         columns.origins["hit_rate"] = columns.origins["hits"]
     elif "_lifetime" in columns.values and "prompt_tokens" in columns.values:
-        so_far = np.nancumsum(columns.get("prompt_tokens"))
-        base = columns.values.get("_prompt_base")
-        so_far = so_far + (float(base[0]) if base is not None else 0.0)
-        so_far = np.where(columns.present, so_far, np.nan)
+        so_far = _since_start(columns, columns.get("prompt_tokens"))
         rate = rates.from_lifetime_average(columns.get("_lifetime"), so_far)
         columns.values["hit_rate"] = rate
         columns.values["hit_weight"] = np.where(
@@ -207,6 +204,14 @@ def _hit_rate(columns: Columns) -> None:
         )
     if "hit_rate" in columns.values:
         columns.origins["hit_weight"] = columns.origins["hit_rate"]
+
+
+def _since_start(columns: Columns, amounts: np.ndarray) -> np.ndarray:
+    """Add amounts up since each process started; NaN where its start was not seen; shape (n,)."""
+    so_far = np.nancumsum(amounts) + float(columns.values.get("_prompt_base", np.zeros(1))[0])
+    for at in np.flatnonzero(columns.resets):
+        so_far[at:] = np.nancumsum(amounts[at:])
+    return np.where(columns.present, so_far, np.nan)
 
 
 def _choose(

@@ -2,10 +2,12 @@
 
 A stats line is a snapshot for running, waiting and usage, and a mean since the previous line for
 the throughputs. Between two lines more can happen than either shows. V0 prints a preemption warning
-for the 1st, 51st, 101st … preemption only, so the true count lies between two warnings.
+for the 1st, 51st, 101st … preemption only, so the others lie between two warnings, where the pool
+was full.
 """
 
 import json
+from typing import NamedTuple
 
 import numpy as np
 import polars as pl
@@ -34,6 +36,16 @@ _GAUGES = {
 }
 _REFUSED = (429, 503)
 FULL = 1.001  # a share printed with one digit is at most this
+# V0 preempts when no block is left; a stats line up to 5 s away may show a little less. Guess.
+_NEARLY_FULL = 0.9
+
+
+class Counted(NamedTuple):
+    """What a line reports, after `since` and up to `until`, UTC s; one instant when they equal."""
+
+    since: float
+    until: float
+    amount: float
 
 
 def fields_of(events: pl.DataFrame) -> list[dict[str, object]]:
@@ -103,7 +115,8 @@ def columns_from_log(events: pl.DataFrame, sources: tuple[SourceInfo, ...]) -> C
         columns.origins[name] = origin
     _lifetime_hit_rate(columns, events)
     for signal, (amounts, kind) in counted_lines(events).items():
-        _lay_amounts(columns, signal, amounts, events, kind)
+        lay_amounts(columns, signal, amounts)
+        columns.origins[signal] = counted_origin(events, kind)
     _swapped_out(columns)
     elapsed = columns.elapsed()
     for rate, amount in (("prompt_tps", "prompt_tokens"), ("generation_tps", "generation_tokens")):
@@ -134,13 +147,13 @@ def _swapped_out(columns: Columns) -> None:
         )
 
 
-def counted_lines(events: pl.DataFrame) -> dict[str, tuple[list[tuple[float, float]], str]]:
+def counted_lines(events: pl.DataFrame) -> dict[str, tuple[list[Counted], str]]:
     """Count what single lines report: aborts, refusals, preemptions.
 
     Returns:
-        By signal: (UTC s, amount) pairs in order of time, and the kind of line counted.
+        By signal: what was counted, in order of time, and the kind of line it stands in.
     """
-    counted: dict[str, tuple[list[tuple[float, float]], str]] = {}
+    counted: dict[str, tuple[list[Counted], str]] = {}
     wanted = events.filter(
         pl.col("kind").is_in(
             ["request_aborted", "http_access", "preemption", "preemption_docs_form", STATS,
@@ -148,54 +161,54 @@ def counted_lines(events: pl.DataFrame) -> dict[str, tuple[list[tuple[float, flo
         )
         & pl.col("stamp").is_not_null()
     ).sort("stamp", maintain_order=True)  # fmt: skip
-    last_warning: float | None = None
+    warned: tuple[float, float] | None = None
     for kind, stamp, row in zip(
         wanted["kind"].to_list(), wanted["stamp"].to_list(), fields_of(wanted), strict=True
     ):
+        signal, since, amount = "", stamp, 1.0
         if kind == "request_aborted":
             ids = row.get("request_ids")
-            amount = float(str(ids).count(",") + 1) if ids else 1.0
-            counted.setdefault("aborted", ([], kind))[0].append((stamp, amount))
+            signal, amount = "aborted", float(str(ids).count(",") + 1) if ids else 1.0
         elif (
             kind == "http_access"
             and number(row.get("status")) in _REFUSED
             # A health probe answered 503 tells of a server that is down, not of shed load.
             and row.get("path_class", "api") == "api"
         ):
-            count = number(row.get("count")) or 1.0
-            counted.setdefault("rejected", ([], kind))[0].append((stamp, count))
+            signal, amount = "rejected", number(row.get("count")) or 1.0
         elif kind in ("preemption", "preemption_docs_form"):
-            total = number(row.get("total_cumulative")) or 1.0
-            # A cumulative number that falls is a new process: it begins at 1 again.
-            base = last_warning if last_warning is not None and total > last_warning else 0.0
-            counted.setdefault("preemption_lower_bound", ([], kind))[0].append(
-                (stamp, total - base)
-            )
-            last_warning = total
+            signal, total = "preemption_lower_bound", number(row.get("total_cumulative")) or 1.0
+            # Without the warning before it (the log begins later, or the process is a new one) a
+            # cumulative number proves the one preemption that printed it.
+            if warned is not None and total > warned[1]:
+                since, amount = warned[0], total - warned[1]
+            warned = (stamp, total)
         elif kind == "blog_preempted":
-            counted.setdefault("preemption_lower_bound", ([], kind))[0].append((stamp, 1.0))
+            signal = "preemption_lower_bound"
         elif kind == STATS and number(row.get("preemptions")):
-            printed = number(row.get("preemptions")) or 0.0
-            counted.setdefault("preemptions", ([], kind))[0].append((stamp, printed))
+            signal, amount = "preemptions", number(row.get("preemptions")) or 0.0
+        if signal:
+            counted.setdefault(signal, ([], kind))[0].append(Counted(since, stamp, amount))
     return counted
 
 
-def _lay_amounts(
-    columns: Columns,
-    signal: str,
-    amounts: list[tuple[float, float]],
-    events: pl.DataFrame,
-    kind: str,
-) -> None:
-    stamps = np.array([stamp for stamp, _ in amounts])
-    index = bin_index(stamps, columns.start, columns.step, columns.count)
+def lay_amounts(columns: Columns, signal: str, amounts: list[Counted]) -> None:
+    """Lay counted amounts on bins: at their instant, or over the full-pool bins of their time."""
     laid = np.where(columns.present, 0.0, np.nan)
-    for place, (_, amount) in zip(index, amounts, strict=True):
-        if place >= 0:
-            laid[place] = np.nansum([laid[place], amount])
+    full = columns.present & (np.nan_to_num(columns.get("kv_usage")) >= _NEARLY_FULL)
+    ends = bin_index(np.array([a.until for a in amounts]), columns.start, columns.step, laid.size)
+    for end, (since, until, amount) in zip(ends, amounts, strict=True):
+        inside = full & (columns.times > since) & (columns.times < until)
+        if end >= 0:
+            inside[end] = True
+        if inside.any():
+            laid[inside] = np.nan_to_num(laid[inside]) + amount / int(inside.sum())
     columns.values[signal] = laid
-    source = int(events.filter(pl.col("kind") == kind)["source"][0])
-    columns.origins[signal] = Origin("log", source, kind)
+
+
+def counted_origin(events: pl.DataFrame, kind: str) -> Origin:
+    """Give where lines of a kind were counted."""
+    return Origin("log", int(events.filter(pl.col("kind") == kind)["source"][0]), kind)
 
 
 def _lifetime_hit_rate(columns: Columns, events: pl.DataFrame) -> None:

@@ -33,7 +33,8 @@ def from_lifetime_average(average: np.ndarray, weight_so_far: np.ndarray) -> np.
 
     Args:
         average: lifetime average per bin, 0-1, NaN where absent; shape (n,).
-        weight_so_far: a cumulative quantity proportional to the lookups; shape (n,).
+        weight_so_far: a cumulative quantity proportional to the lookups since the process
+            started, NaN where that is unknown; it falls where another process begins; shape (n,).
 
     Returns:
         Interval rate, clipped to 0-1; NaN where the weight did not grow; shape (n,).
@@ -42,10 +43,12 @@ def from_lifetime_average(average: np.ndarray, weight_so_far: np.ndarray) -> np.
     known = np.flatnonzero(~np.isnan(average) & ~np.isnan(weight_so_far) & (average >= 0))
     if known.size < 2:
         return rates
-    hits = average[known] * weight_so_far[known]
-    grown = np.diff(weight_so_far[known])
+    weight = weight_so_far[known]
+    hits = average[known] * weight
+    began = np.diff(weight) < 0
+    grown = np.where(began, weight[1:], np.diff(weight))
     with np.errstate(invalid="ignore", divide="ignore"):
-        interval = np.where(grown > 0, np.diff(hits) / grown, np.nan)
+        interval = np.where(grown > 0, np.where(began, hits[1:], np.diff(hits)) / grown, np.nan)
     rates[known[1:]] = np.clip(interval, 0.0, 1.0)
     return rates
 

@@ -161,6 +161,35 @@ def test_lifetime_average_of_v0_gives_back_the_interval_rate(timeline_of):
     assert timeline.origins["hit_rate"].quality == "recovered from a lifetime average"
 
 
+def test_lifetime_average_begins_anew_with_the_process(timeline_of):
+    """After the restart 500 tokens at 0.1, then 1,500 at 0.5: an average of 0.4 over 2,000."""
+    timeline = timeline_of(
+        series("vllm:gpu_prefix_cache_hit_rate", [0.8, 0.8, 0.1, 0.4]),
+        series("vllm:prompt_tokens_total", [1000, 9000, 500, 2000]),
+    )
+    assert column(timeline, "hit_rate")[1:] == pytest.approx([0.8, 0.1, 0.5])
+
+
+@pytest.mark.parametrize("watched", [True, False], ids=["from-the-start", "from-some-day"])
+def test_lifetime_average_of_a_log_needs_the_life_from_its_start(timeline_of, watched):
+    """1,000 tokens at 0.9, then 1,000 at 0.1, and how many came before a log is not written."""
+    tokens, rates = (0.0, 100.0, 100.0), (0.0, 90.0, 50.0)
+    lines = [
+        line
+        for index, (tps, pct) in enumerate(zip(tokens, rates, strict=True))
+        for line in (
+            (1010.0 + 10 * index, "stats_periodic", {"prompt_tps": tps, "running": 1}),
+            (1010.0 + 10 * index, "prefix_hit_rate", {"gpu_hit_rate_pct": pct}),
+        )
+    ]
+    start = [(1005.0, "process_start", {})] if watched else []
+    timeline = timeline_of(events=[*start, *lines])
+    if watched:
+        assert column(timeline, "hit_rate")[1:] == pytest.approx([0.9, 0.1])
+    else:
+        assert not timeline.has("hit_rate")
+
+
 def test_lifetime_average_that_was_never_set_is_not_a_rate(timeline_of):
     timeline = timeline_of(
         series("vllm:gpu_prefix_cache_hit_rate", [-1.0, -1.0, -1.0]),

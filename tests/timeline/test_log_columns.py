@@ -35,32 +35,48 @@ def test_mean_throughput_times_interval_is_an_amount(evidence_of):
     assert column(evidence, "generation_tokens")[1] == 200.0
 
 
+def warned(at, total):
+    return (at, "preemption", {"total_cumulative": total})
+
+
 def test_v0_prints_every_fiftieth_preemption(evidence_of):
-    """Warnings for the 1st, 51st and 101st: at least 1, 50 and 50 preemptions lie between them."""
+    """Warnings for the 1st, 51st and 101st: 1, 50 and 50 preemptions; nothing tells when."""
     events = [stats(0.0, running=1), stats(10.0, running=1), stats(20.0, running=1)]
-    events += [
-        (1.0, "preemption", {"total_cumulative": 1}),
-        (11.0, "preemption", {"total_cumulative": 51}),
-        (19.0, "preemption", {"total_cumulative": 101}),
-    ]
+    events += [warned(1.0, 1), warned(11.0, 51), warned(19.0, 101)]
     evidence = evidence_of(events=events)
     assert column(evidence, "preemption_lower_bound").tolist() == [1.0, 50.0, 50.0]
 
 
-def test_cumulative_number_that_falls_is_a_new_process(evidence_of):
-    events = [
-        (1.0, "preemption", {"total_cumulative": 51}),
-        (90.0, "preemption", {"total_cumulative": 1}),
-    ]
-    amounts, _ = counted_lines(evidence_of(events=events).events)["preemption_lower_bound"]
-    assert amounts == [(1.0, 51.0), (90.0, 1.0)]
+def test_between_two_warnings_preemptions_lie_where_the_pool_was_full(evidence_of):
+    """The 2nd to the 51st: the pool is full in five of the eight lines up to the warning."""
+    usage = [40, 99, 98, 60, 30, 97, 99, 99, 20]
+    events = [stats(10.0 * at, running=8, kv_usage_pct=pct) for at, pct in enumerate(usage)]
+    events += [warned(9.0, 1), warned(70.0, 51)]
+    evidence = evidence_of(events=events)
+    found = column(evidence, "preemption_lower_bound").tolist()
+    assert found == [0.0, 11.0, 10.0, 0.0, 0.0, 10.0, 10.0, 10.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("totals", "amounts"),
+    [
+        ([151], [1.0]),  # the log begins in the middle of a life
+        ([151, 201], [1.0, 50.0]),
+        ([1, 151], [1.0, 150.0]),  # two warnings were lost
+        ([51, 1], [1.0, 1.0]),  # a new process
+    ],
+)
+def test_only_what_two_warnings_enclose_is_proven(evidence_of, totals, amounts):
+    events = [warned(10.0 * at, total) for at, total in enumerate(totals, 1)]
+    counted, _ = counted_lines(evidence_of(events=events).events)["preemption_lower_bound"]
+    assert [item.amount for item in counted] == amounts
 
 
 def test_line_of_articles_counts_as_one_preemption_each(evidence_of):
     events = [(1.0, "blog_preempted", {"seq_id": "7"}), (2.0, "blog_preempted", {"seq_id": "8"})]
     amounts, kind = counted_lines(evidence_of(events=events).events)["preemption_lower_bound"]
     assert kind == "blog_preempted"
-    assert sum(amount for _, amount in amounts) == 2.0
+    assert sum(item.amount for item in amounts) == 2.0
 
 
 @pytest.mark.parametrize(
@@ -77,7 +93,7 @@ def test_refusals_are_429_and_503_of_the_api(evidence_of, fields, refused):
     if refused is None:
         assert "rejected" not in counted
     else:
-        assert counted["rejected"][0] == [(1.0, refused)]
+        assert counted["rejected"][0] == [(1.0, 1.0, refused)]
 
 
 def test_log_without_stats_lines_has_no_columns(evidence_of):
