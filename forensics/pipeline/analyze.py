@@ -134,8 +134,9 @@ def _record(
     missing = list(dict.fromkeys(name for engine in engines for name in engine.missing))
     if not engines:
         missing.append("samples (the metrics endpoint only describes its metrics)")
+    unseen = list(dict.fromkeys(name for engine in engines for name in engine.unseen))
     slow = slowest_case(tuple(engine.timeline for engine in engines))
-    verdict, weighed = weigh(every, falls, missing, slow)
+    verdict, weighed = weigh(every, falls, missing, slow, unseen)
     places = Places(evidence, confidential=options.confidential)
     places.prepare(views.places_shown(engines, evidence))
     windows = [window_of(engine.timeline) for engine in engines]

@@ -5,11 +5,9 @@ An analysis of one engine needs nothing from another, apart from rules that comp
 
 from dataclasses import dataclass
 
-import numpy as np
-import polars as pl
-
 from forensics.attribution import Contents, as_counted, attribute, figures
 from forensics.episodes import Episode, Span, event_dips, hit_rate_episodes, judged_singly
+from forensics.episodes.printed_rate import LIFETIME, REQUESTS, STEPS, printed_fall
 from forensics.timeline import EngineTimeline
 from forensics.verdict import Judged
 from rules import RULES, Case, Opinion, missing_for
@@ -21,16 +19,15 @@ _MOST = 0.5
 # What weighs less than this is no opinion (guess: below the resolution of any witness).
 _LEAST_WEIGHT = 0.05
 _ENOUGH_POINTS = 8
-# Lines from which the spread of one interval is taken, and standard errors that are no wander.
-_EARLY_LINES = 30
-_ERRORS = 3.0
-_NORMAL_QUARTER = 0.3186  # first quartile of the absolute value of a standard normal variable
 # A pool this full in this many points may have preempted; two points are a passing peak (guess).
 _FULL = 0.95
 _FULL_POINTS = 3
-# A printed rate that fell by this much hides a larger fall: it averages over 1,000 requests. Guess,
-# above what the rate wanders in recordings without an incident.
-_PRINTED_FALL = 0.02
+# A printed rate that fell hides a larger fall: it is an average over what went before as well.
+_AVERAGED = {
+    LIFETIME: "prefix-cache counters (the logged rate is a lifetime average and fell)",
+    STEPS: "prefix-cache counters (the logged rate spans an unknown number of requests and fell)",
+    REQUESTS: "prefix-cache counters (the logged rate spans 1,000 requests and fell)",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +39,7 @@ class JudgedEngine:
         judged: opinions with their cases.
         not_evaluated: (rule id, what was missing).
         missing: what keeps "nothing happened" from being claimed about this engine.
+        unseen: what was never observed of it, so that nothing speaks of a change either.
     """
 
     timeline: EngineTimeline
@@ -49,6 +47,7 @@ class JudgedEngine:
     judged: tuple[Judged, ...]
     not_evaluated: tuple[tuple[str, tuple[str, ...]], ...]
     missing: tuple[str, ...]
+    unseen: tuple[str, ...]
 
 
 def judge_engine(
@@ -81,7 +80,15 @@ def judge_engine(
                 continue  # the falls, which come first, said it already and with more detail
             of_rule.append(Judged(case, opinion))
         judged += of_rule
-    return JudgedEngine(timeline, cases, tuple(judged), tuple(not_evaluated), _missing(timeline))
+    missing = _missing(timeline)
+    return JudgedEngine(
+        timeline,
+        cases,
+        tuple(judged),
+        tuple(not_evaluated),
+        missing,
+        () if missing else _unseen(timeline),
+    )
 
 
 def cases_of(
@@ -154,7 +161,7 @@ def _overlap(extra: Episode, known: Episode) -> bool:
 
 
 def _missing(timeline: EngineTimeline) -> tuple[str, ...]:
-    """Name what would be needed before "nothing happened" may be said of this engine."""
+    """Name what would be needed to tell what happened to the hits of this engine."""
     grid = timeline.grid
     if grid.height < _ENOUGH_POINTS:
         return ("enough samples or stats lines (at least eight)",)
@@ -174,26 +181,15 @@ def _missing(timeline: EngineTimeline) -> tuple[str, ...]:
     logged = grid["logged_hit_rate"].drop_nulls()
     if rates and not logged.len():
         return ("enough intervals with a hit rate (at least eight)",)
-    if not logged.len():
-        return ("a hit rate (prefix-cache counters, or stats lines that print one)",)
-    if _fell(logged):
-        return ("prefix-cache counters (the logged rate spans 1,000 requests and fell)",)
-    return ()
+    span = printed_fall(timeline)
+    return () if span is None else (_AVERAGED[span],)
 
 
-def _fell(logged: pl.Series) -> bool:
-    """Tell whether the printed rate fell by 0.05 or more from its best, beyond its early wander.
-
-    Below 1,000 requests the printed rate is a mean over all of them, so its k-th value wanders by
-    the spread of one interval over the root of k; an interval moves it by that spread over k.
-    """
-    values = logged.to_numpy()[2:]
-    if values.size < _ENOUGH_POINTS:
-        return False
-    lines = np.arange(3, values.size + 3)
-    moves = (np.abs(np.diff(values)) * lines[1:])[: _EARLY_LINES - 1]
-    # The quarter that moved least: a fall itself moves every line behind it.
-    spread = float(np.quantile(moves, 0.25)) / _NORMAL_QUARTER
-    beyond = np.maximum(0.05, _ERRORS * spread / np.sqrt(lines))
-    lowest = np.minimum.accumulate(values[::-1])[::-1]
-    return bool((values - lowest >= beyond).any())
+def _unseen(timeline: EngineTimeline) -> tuple[str, ...]:
+    """Name what health is made of and was never observed of this engine."""
+    grid = timeline.grid
+    if any(grid[name].drop_nulls().len() for name in ("hit_rate", "logged_hit_rate")):
+        return ()
+    if timeline.has("queries") and float(grid["queries"].sum()) == 0.0:
+        return ()  # an idle server, or one without lookups, which another rule judges
+    return ("a hit rate (prefix-cache counters, or stats lines that print one)",)

@@ -9,12 +9,13 @@ verdict is given only when its confidence passes `ANSWERED`; else the answer is
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from forensics.catalog.messages import Message
 from forensics.verdict.falls import by_falls
 from forensics.verdict.records import ANSWERED, HEALTHY, Judged, Verdict, Weighing
 from forensics.verdict.states import by_state, slower, undecided
-from rules.interface import Case
+from rules.interface import Case, Severity
 
 _EXPLAINS_HITS = (
     "preemption-cliff",
@@ -25,6 +26,10 @@ _EXPLAINS_HITS = (
 )
 _FATAL = frozenset({"engine-crash", "pool-too-small", "engine-stall"})
 _FATAL_WEIGHT = 0.9
+# So from the first request on: what became slow later has another reason.
+_STANDING = frozenset({"caching-disabled", "low-reuse-workload", "sub-block-prefix"})
+# What merely informs explains slowness that began with it, within clocks' alignment; seconds.
+_SAME_TIME_S = 60.0
 
 
 def weigh(
@@ -32,14 +37,18 @@ def weigh(
     falls: Sequence[Case],
     missing: Sequence[str],
     slow: Case | None = None,
+    unseen: Sequence[str] = (),
 ) -> tuple[Verdict, tuple[Weighing, ...]]:
     """Weigh all opinions on all engines.
 
     Args:
         judged: every opinion that any rule gave.
         falls: the cases that are falls of the hit rate, explained or not.
-        missing: what keeps "nothing happened" from being claimed; empty when enough was seen.
+        missing: what keeps "nothing happened" from being claimed although something may have
+            happened to the hits, which a mere state does not explain; empty when enough was seen.
         slow: the case in which a latency rose most; None when none rose.
+        unseen: what was never observed at all: it keeps health from being claimed and lets a
+            state speak for itself.
 
     Returns:
         The verdict, and the role of each opinion in it, strongest first.
@@ -63,13 +72,32 @@ def weigh(
     strong = [item for item in states if item.opinion.weight >= ANSWERED]
     if missing:  # something happened to the hits that a state does not explain
         strong = [item for item in strong if item.opinion.cause in _EXPLAINS_HITS]
-    if strong:
-        return by_state(strong, ordered)
     if slow is not None and slow.episode is not None:
-        return slower(slow, slow.episode, states, ordered)
-    if missing or states:
-        named = tuple(dict.fromkeys([*missing, *(m for i in states for m in i.opinion.missing)]))
+        rise = slow.episode.onset
+        if not any(_slows(item, rise) for item in strong):
+            return slower(slow, slow.episode, states, ordered)
+    if strong:
+        verdict, roles_ = by_state(strong, ordered)
+        return replace(verdict, missing=_once(verdict.missing, unseen)), roles_
+    if missing or unseen or states:
+        named = _once(missing, unseen, *(item.opinion.missing for item in states))
         return undecided(states, ordered, named)
     summary = Message("verdict.healthy", {"engine_note": ""})
     verdict = Verdict(HEALTHY, 0.95, None, None, None, summary)
     return verdict, tuple(Weighing(item, "also-observed") for item in ordered)
+
+
+def _slows(item: Judged, rise: tuple[float, float]) -> bool:
+    """Tell whether a state can be why requests became slow at that time."""
+    opinion = item.opinion
+    if opinion.cause in _STANDING:
+        return False
+    if opinion.severity is not Severity.INFO:
+        return True
+    return opinion.onset is not None and (
+        rise[0] - _SAME_TIME_S <= opinion.onset[1] and opinion.onset[0] <= rise[1] + _SAME_TIME_S
+    )
+
+
+def _once(*names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(name for group in names for name in group))

@@ -5,6 +5,7 @@ from dataclasses import replace
 import polars as pl
 import pytest
 
+from forensics.attribution import Figures
 from forensics.catalog.messages import Message
 from forensics.diary import EngineDiary, Epoch
 from forensics.episodes import Episode, Span
@@ -234,3 +235,46 @@ def test_every_opinion_has_a_role():
     assert len(roles) == 3
     allowed = {"primary", "contributing", "runner-up", "also-observed", "rejected"}
     assert {item.role for item in roles} <= allowed
+
+
+def slow():
+    one = fall()
+    risen = replace(one.episode, signal="ttft_s", before=0.2, level=3.0)
+    return replace(one, episode=risen, after=Figures(500.0, 50))
+
+
+def test_state_leads_where_no_hit_rate_was_ever_seen():
+    """A V0 server without prefix caching: nothing speaks of its hits, all of its preemptions."""
+    thrash = Judged(case(), opinion("preemption-thrash", 0.95, severity=Severity.CRITICAL))
+    verdict, _ = weigh([thrash], [], (), unseen=("a hit rate",))
+    assert verdict.cause == "preemption-thrash"
+    assert verdict.missing == ("a hit rate",)
+    verdict, _ = weigh([thrash], [], ("prefix-cache counters",))
+    assert verdict.cause == INSUFFICIENT  # the printed rate fell, and thrash does not explain it
+
+
+def test_without_a_hit_rate_nothing_is_called_healthy():
+    verdict, _ = weigh([], [], (), unseen=("a hit rate",))
+    assert verdict.cause == INSUFFICIENT
+    assert verdict.missing == ("a hit rate",)
+
+
+@pytest.mark.parametrize(
+    ("cause", "severity", "onset", "leads"),
+    [
+        ("low-reuse-workload", Severity.INFO, (0.0, 0.0), False),
+        ("caching-disabled", Severity.WARNING, (0.0, 0.0), False),
+        ("cold-cache", Severity.INFO, (985.0, 995.0), True),  # as the restart did
+        ("cold-cache", Severity.INFO, (300.0, 310.0), False),
+        ("seat-limit", Severity.WARNING, (500.0, 510.0), True),
+    ],
+)
+def test_what_was_so_all_along_does_not_hide_that_requests_became_slow(
+    cause, severity, onset, leads
+):
+    state = Judged(case(), opinion(cause, 0.9, severity=severity, onset=onset))
+    verdict, roles = weigh([state], [], (), slow())
+    assert verdict.cause == (cause if leads else INSUFFICIENT)
+    if not leads:
+        assert verdict.summary.key == "verdict.slow_ttft"
+        assert [item.role for item in roles] == ["also-observed"]

@@ -1,0 +1,64 @@
+"""The printed hit rate: a fall of it, and what is none because the figure means something else."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from forensics.diary import EngineDiary, Epoch, Version
+from forensics.episodes.printed_rate import LIFETIME, REQUESTS, STEPS, printed_fall, spans
+from forensics.timeline import EngineTimeline, Mark
+from forensics.timeline.grid import SCHEMA
+
+STEP = 10.0
+
+
+def epoch(version, start=None, generation="V1"):
+    return Epoch(start, None, version=Version.parse(version), generation=generation)
+
+
+def timeline(rates, *epochs, marks=()):
+    times = STEP * np.arange(1, len(rates) + 1)
+    data = dict.fromkeys(SCHEMA) | {"time": times, "logged_hit_rate": rates}
+    grid = pl.DataFrame(data, schema=SCHEMA)
+    diary = EngineDiary("0", None, None, epochs or (epoch("0.16.0"),))
+    found = tuple(Mark(at, kind, kind, None) for at, kind in marks)
+    return EngineTimeline("0", None, STEP, grid, grid, {}, found, diary)
+
+
+@pytest.mark.parametrize(
+    ("version", "generation", "span"),
+    [
+        ("0.6.2", "V0", LIFETIME),
+        ("0.10.2", "V0", LIFETIME),
+        ("0.7.3", "V1", STEPS),
+        ("0.10.2", "V1", STEPS),
+        ("0.11.0", "V1", REQUESTS),
+        ("0.33.0", "V1", REQUESTS),
+    ],
+)
+def test_what_the_figure_spans_is_the_releases_matter(version, generation, span):
+    one = epoch(version, generation=generation)
+    assert spans(one) == span
+    fallen = np.r_[np.full(30, 0.8), np.linspace(0.8, 0.5, 30)]
+    assert printed_fall(timeline(fallen, one)) == span
+    assert printed_fall(timeline(np.full(60, 0.8), one)) is None
+
+
+def test_a_step_where_the_definition_changed_is_no_fall():
+    """0.8.5 prints blocks, 0.9.0 tokens: prompts of one block and a half hit two thirds as much."""
+    rates = np.r_[np.full(30, 0.9), np.full(30, 0.6)]
+    assert printed_fall(timeline(rates, epoch("0.8.5"), epoch("0.9.0", 305.0))) is None
+    assert printed_fall(timeline(rates, epoch("0.9.1"), epoch("0.9.2", 305.0))) == STEPS
+
+
+@pytest.mark.parametrize("kind", ["restart", "reset"])
+def test_climbing_back_after_the_figure_began_anew_is_no_fall(kind):
+    climbing = 0.8 * (1 - np.exp(-np.arange(60) / 8))
+    rates = np.r_[np.full(30, 0.8), climbing]
+    assert printed_fall(timeline(rates, marks=[(305.0, kind)])) is None
+    assert printed_fall(timeline(rates)) == REQUESTS
+
+
+def test_a_level_never_reached_again_after_a_restart_is_a_fall():
+    rates = np.r_[np.full(30, 0.8), np.full(60, 0.5)]
+    assert printed_fall(timeline(rates, marks=[(305.0, "restart")])) == REQUESTS
