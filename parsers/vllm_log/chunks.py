@@ -223,6 +223,8 @@ class ChunkReader:
             strict=True,
         ):
             if stamped > seen:
+                if seen < 0:
+                    scanner.stamp(None, "yearless", float(known[bulk[0]]))
                 seen = stamped
                 scanner.stamp(None, "yearless", float(known[stamped]))
             scanner.line(buffer[start:end], base + start)
@@ -233,6 +235,8 @@ class ChunkReader:
                     stats = scanner.stats_lines
                     ends.append(at)
         if len(bulk) and bulk[-1] > seen:
+            if seen < 0:
+                scanner.stamp(None, "yearless", float(known[bulk[0]]))
             scanner.stamp(None, "yearless", float(lines.stamps[bulk[-1]]))
         return known, clocks, np.array(ends, np.int64)
 
