@@ -67,7 +67,7 @@ class Opinion:
         rule_id / cause: public and stable.
         weight: probability-like strength 0-1 of "this cause is present and explains what the case
             is about"; 0 when the evidence speaks against it.
-        present: the phenomenon was observed at all, whether or not it explains the fall.
+        certain: the phenomenon itself is beyond doubt, however little of the fall it explains.
         share: part of the case's fall this cause accounts for (0-1); None when there is no fall.
         onset: (earliest, latest) UTC seconds of the cause's own beginning; None when unknown.
         end: UTC seconds; None when it goes on to the end of the data or is unknown.
@@ -81,7 +81,7 @@ class Opinion:
     weight: float
     severity: Severity
     summary: Message
-    present: bool = True
+    certain: bool = False
     share: float | None = None
     onset: tuple[float, float] | None = None
     end: float | None = None

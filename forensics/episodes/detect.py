@@ -43,6 +43,18 @@ def hit_rate_episodes(timeline: EngineTimeline, signal: str = "hit_rate") -> tup
         timeline: the engine.
         signal: ``hit_rate``, or ``counter_hit_rate`` to find falls that only the counters show.
     """
+    return tuple(item for item in _all_falls(timeline, signal) if _is_carried(item))
+
+
+def doubtful_falls(timeline: EngineTimeline) -> tuple[Episode, ...]:
+    """Find steps down of the hit rate which so few requests may make by chance.
+
+    They are no falls, and keep it from being said that nothing fell.
+    """
+    return tuple(item for item in _all_falls(timeline, "hit_rate") if not _is_carried(item))
+
+
+def _all_falls(timeline: EngineTimeline, signal: str) -> Sequence[Episode]:
     weight_name = "hit_weight" if signal == "hit_rate" else "queries"
     grid = timeline.grid.filter(
         pl.col(signal).is_not_null() & pl.col(weight_name).is_not_null() & (pl.col(weight_name) > 0)
@@ -67,7 +79,7 @@ def hit_rate_episodes(timeline: EngineTimeline, signal: str = "hit_rate") -> tup
         pieces += [
             Segment(p.first + first, p.last + first, p.mean, p.weight, p.error) for p in inner
         ]
-    return tuple(_falls(timeline.engine, signal, times, pieces, noise, requests, step))
+    return _falls(timeline.engine, signal, times, pieces, noise, requests, step)
 
 
 def judged_singly(requests: np.ndarray | None) -> bool:
@@ -186,15 +198,18 @@ def _enough(episode: Episode, points: int) -> bool:
     dense = episode.requests_after is None or episode.requests_after < _WINDOW_REQUESTS * points
     if fall < _SMALL_FALL and points < _LEAST_POINTS and dense:
         return False
+    counts = (episode.requests_before, episode.requests_after)
+    return all(count is None or count >= _LEAST_REQUESTS for count in counts)
+
+
+def _is_carried(episode: Episode) -> bool:
+    """Tell whether a fall is more than its requests make by chance."""
     sides = (
         (episode.before, episode.requests_before),
         (episode.level, episode.requests_after),
     )
-    counts = [count for _, count in sides if count is not None]
-    if any(count < _LEAST_REQUESTS for count in counts):
-        return False
     spread = sum(_spread(rate, count) for rate, count in sides if count is not None)
-    return fall >= _ERRORS * math.sqrt(spread)
+    return episode.before - episode.level >= _ERRORS * math.sqrt(spread)
 
 
 def _spread(rate: float, requests: float) -> float:

@@ -6,7 +6,14 @@ An analysis of one engine needs nothing from another, apart from rules that comp
 from dataclasses import dataclass
 
 from forensics.attribution import Contents, as_counted, attribute, figures
-from forensics.episodes import Episode, Span, event_dips, hit_rate_episodes, judged_singly
+from forensics.episodes import (
+    Episode,
+    Span,
+    doubtful_falls,
+    event_dips,
+    hit_rate_episodes,
+    judged_singly,
+)
 from forensics.episodes.printed_rate import LIFETIME, REQUESTS, STEPS, printed_fall
 from forensics.timeline import EngineTimeline
 from forensics.verdict import Judged
@@ -74,7 +81,7 @@ def judge_engine(
             if rule.scope not in (about, "both"):
                 continue
             opinion = rule.evaluate(case)
-            if opinion is None or opinion.weight < _LEAST_WEIGHT:
+            if opinion is None or not (opinion.certain or opinion.weight >= _LEAST_WEIGHT):
                 continue
             if case.episode is None and any(_same(opinion, known) for known in of_rule):
                 continue  # the falls, which come first, said it already and with more detail
@@ -175,7 +182,7 @@ def _missing(timeline: EngineTimeline) -> tuple[str, ...]:
     rates = rated.height
     requests = rated["first_tokens"].drop_nulls().to_numpy()
     if rates >= _ENOUGH_POINTS or judged_singly(requests):
-        return ()
+        return _too_few_requests(timeline)
     if timeline.has("queries") and float(grid["queries"].sum()) == 0.0:
         return ()  # an idle server, or one without lookups, which another rule judges
     logged = grid["logged_hit_rate"].drop_nulls()
@@ -183,6 +190,16 @@ def _missing(timeline: EngineTimeline) -> tuple[str, ...]:
         return ("enough intervals with a hit rate (at least eight)",)
     span = printed_fall(timeline)
     return () if span is None else (_AVERAGED[span],)
+
+
+def _too_few_requests(timeline: EngineTimeline) -> tuple[str, ...]:
+    lasting = [item for item in doubtful_falls(timeline) if not item.recovered]
+    if not lasting:
+        return ()
+    largest = max(lasting, key=lambda item: item.before - item.level)
+    counts = (largest.requests_before or 0.0, largest.requests_after or 0.0)
+    step = f"from {largest.before:.2f} to {largest.level:.2f}"
+    return (f"more requests (the hit rate went {step} on {min(counts):.0f}, which may be chance)",)
 
 
 def _unseen(timeline: EngineTimeline) -> tuple[str, ...]:

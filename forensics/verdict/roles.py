@@ -21,7 +21,8 @@ def roles(ordered: Sequence[Judged], verdict: Verdict) -> tuple[Weighing, ...]:
         elif cause == runner_up:
             role = "runner-up"
         else:
-            role = "also-observed" if item.opinion.weight >= OBSERVED else "rejected"
+            seen = item.opinion.certain or item.opinion.weight >= OBSERVED
+            role = "also-observed" if seen else "rejected"
         result.append(Weighing(item, role))
     return tuple(result)
 

@@ -14,8 +14,8 @@ Evidence it needs
 
 How it decides
     By the counting part of a fall (attribution), and by falls that only the raw counters show. Two
-    definitions of the rate that differ by 0.05 or more are certain; lookups of more than 1.2 per
-    prompt token make the counter no hit rate.
+    definitions of the rate whose falls differ by 0.05 or more are certain; lookups of more than 1.2
+    per prompt token make the counter no hit rate, which is reported however small its part is.
 
 When it is silent
     Both definitions agree, or lookups per prompt token stay near one.
@@ -36,6 +36,7 @@ References
 
 from dataclasses import dataclass
 
+from forensics.attribution import Figures
 from forensics.catalog.messages import Message
 from rules.exhibits import compare
 from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
@@ -49,7 +50,8 @@ class CountingArtifactParams(Params):
         least_gap: difference of two definitions that counts; 0.05 is the label rule of
             diagnosis.md, section 0.
         inflated: lookups per prompt token above which the counter is no hit rate; same source.
-        least_share: below this share of the fall the rule is silent (guess).
+        least_share: below this share of the fall the rule is silent unless the counters are off
+            beyond doubt (guess).
     """
 
     least_gap: float = 0.05
@@ -75,9 +77,10 @@ class CountingArtifact:
         if case.episode is None or case.attribution is None or case.before is None:
             return None
         share = case.attribution.share("counting")
-        if share < self.params.least_share:
-            return None
         by_source = case.timeline.has("cached_tokens")
+        seen = self._is_seen(case, case.before, by_source)
+        if share < self.params.least_share and not seen:
+            return None
         shown: list[Exhibit] = [
             *compare(case, "counter_rate"),
             *compare(case, "hit_rate", note=Message("note.true_rate")),
@@ -87,6 +90,7 @@ class CountingArtifact:
             rule_id=self.id,
             cause=self.name,
             weight=share * (0.95 if by_source else 0.6),
+            certain=seen,
             severity=self.severity,
             summary=Message(
                 f"PC107.{_how(case, by_source)}",
@@ -118,6 +122,20 @@ class CountingArtifact:
             ),
             missing=() if by_source else ("prompt_tokens_by_source",),
         )
+
+    def _is_seen(self, case: Case, before: Figures, by_source: bool) -> bool:
+        """Tell whether the counters are off beyond doubt, however little of the fall that makes."""
+        after = case.after
+        if by_source:
+            gap = _fall(before.counter_rate, after.counter_rate)
+            true = _fall(before.hit_rate, after.hit_rate)
+            return gap is not None and true is not None and abs(gap - true) >= self.params.least_gap
+        repeated = (after.queries_per_prompt_token or 0.0) > self.params.inflated
+        return repeated and case.epoch.before(0, 27) is True
+
+
+def _fall(before: float | None, after: float | None) -> float | None:
+    return None if before is None or after is None else before - after
 
 
 def _how(case: Case, by_source: bool) -> str:
