@@ -11,6 +11,8 @@ from rules.interface import Case, Severity
 
 # A state that does not explain what happened to the hits is no answer, however clear it is itself.
 _ABSTAINS = 0.49
+STANDING = frozenset({"caching-disabled", "low-reuse-workload", "sub-block-prefix"})
+"""So from the first request on: what happened later, or became slow, has another reason."""
 # Without a fall: what stops service leads over what slows it, which leads over what is merely so.
 _RANK = {Severity.CRITICAL: 2, Severity.WARNING: 1, Severity.INFO: 0}
 
@@ -23,6 +25,7 @@ def by_state(
         strong,
         key=lambda item: (
             -_RANK[item.opinion.severity],
+            item.opinion.cause in STANDING,
             -item.opinion.weight,
             item.opinion.rule_id,
             item.case.timeline.engine,

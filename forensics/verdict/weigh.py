@@ -14,7 +14,7 @@ from dataclasses import replace
 from forensics.catalog.messages import Message
 from forensics.verdict.falls import by_falls
 from forensics.verdict.records import ANSWERED, HEALTHY, Judged, Verdict, Weighing
-from forensics.verdict.states import by_state, slower, undecided
+from forensics.verdict.states import STANDING, by_state, slower, undecided
 from rules.interface import Case, Severity
 
 _EXPLAINS_HITS = (
@@ -26,8 +26,6 @@ _EXPLAINS_HITS = (
 )
 _FATAL = frozenset({"engine-crash", "pool-too-small", "engine-stall"})
 _FATAL_WEIGHT = 0.9
-# So from the first request on: what became slow later has another reason.
-_STANDING = frozenset({"caching-disabled", "low-reuse-workload", "sub-block-prefix"})
 # What merely informs explains slowness that began with it, within clocks' alignment; seconds.
 _SAME_TIME_S = 60.0
 
@@ -90,7 +88,7 @@ def weigh(
 def _slows(item: Judged, rise: tuple[float, float]) -> bool:
     """Tell whether a state can be why requests became slow at that time."""
     opinion = item.opinion
-    if opinion.cause in _STANDING:
+    if opinion.cause in STANDING:
         return False
     if opinion.severity is not Severity.INFO:
         return True

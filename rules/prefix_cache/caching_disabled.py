@@ -8,15 +8,17 @@ Why it matters
     A hit rate of zero, or none at all, is then no incident of the cache.
 
 Evidence it needs
-    ``cache_config_info``, the engine config dump or the flags; or lookups that stay at zero while
-    prompts flow.
+    ``cache_config_info``, the engine config dump or the flags; the release with its start-up
+    arguments; or lookups that stay at zero while prompts flow.
 
 How it decides
     A stated ``enable_prefix_caching=False`` is certain. Without a statement: both counters exist
-    and stand still while prompt tokens grow.
+    and stand still while prompt tokens grow, or the arguments do not turn on what this release
+    leaves off by default (V0; up to 0.27 models with Mamba or linear-attention layers). Where the
+    default says it, the finding says so: nobody turned it off.
 
 When it is silent
-    Caching is stated to be on, or lookups are counted, or no prompt was seen.
+    Caching is stated to be on, or anything was looked up or hit, or no prompt was seen.
 
 False positives
     Requests that skip the cache (prompt logprobs) also count no lookup; a stated "on" wins.
@@ -29,12 +31,15 @@ Versions
     0.11.2 prints 0.0 %.
 
 References
-    Recording j- of the corpus; observed.md 14.
+    Recording j- of the corpus; observed.md 14; memory model reference, section 2.
 """
 
 from dataclasses import dataclass
 
+from forensics.catalog.defaults import default_prefix_caching
 from forensics.catalog.messages import Message
+from forensics.catalog.models import geometry
+from forensics.diary import Epoch
 from rules.exhibits import stated
 from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
 
@@ -58,7 +63,7 @@ class CachingDisabled:
     name = "caching-disabled"
     title = "Prefix caching is off"
     severity = Severity.WARNING
-    needs = ("fact:prefix_caching|queries",)
+    needs = ("fact:prefix_caching|queries|fact:version",)
     scope = "window"
 
     def __init__(self, params: CachingDisabledParams | None = None) -> None:
@@ -66,17 +71,21 @@ class CachingDisabled:
 
     def evaluate(self, case: Case) -> Opinion | None:
         """Judge the whole window."""
+        if case.epoch.prefix_caching is True:
+            return None
         stated_off = case.epoch.prefix_caching is False
         silent = self._silent(case)
-        if not stated_off and not silent:
-            return None
-        if case.epoch.prefix_caching is True:
+        default = _off_by_default(case.epoch)
+        unasked = default is not None and bool(case.epoch.flags) and self._no_lookup(case)
+        if not stated_off and not silent and not unasked:
             return None
         shown: list[Exhibit] = []
         if stated_off:
             shown.append(
                 stated("enable_prefix_caching", "False", "setting", case, "prefix_caching")
             )
+        if default is not None and case.epoch.version is not None:
+            shown.append(stated("vllm_version", str(case.epoch.version), "text", case, "version"))
         prompts = case.timeline.grid["prompt_tokens"].sum()
         if silent:
             place = case.timeline.place("queries", case.window[1])
@@ -86,9 +95,16 @@ class CachingDisabled:
         return Opinion(
             rule_id=self.id,
             cause=self.name,
-            weight=0.98 if stated_off else 0.8,
+            weight=0.98 if stated_off else 0.9 if unasked else 0.8,
             severity=self.severity,
-            summary=Message("PC105.summary", {"engine": case.timeline.engine}),
+            summary=Message(
+                f"PC105.{default or 'summary'}",
+                {
+                    "engine": case.timeline.engine,
+                    "version": str(case.epoch.version),
+                    "model": case.epoch.model.value if case.epoch.model else None,
+                },
+            ),
             onset=(case.window[0], case.window[0]),
             for_=tuple(shown),
             actions=(
@@ -100,10 +116,27 @@ class CachingDisabled:
         )  # fmt: skip
 
     def _silent(self, case: Case) -> bool:
+        """Tell whether lookups are counted, and none was while prompts flowed."""
+        return case.timeline.has("queries") and self._no_lookup(case)
+
+    def _no_lookup(self, case: Case) -> bool:
+        """Tell whether prompts flowed and nothing shows a lookup or a hit."""
         grid = case.timeline.grid
-        if not case.timeline.has("queries") or not case.timeline.has("prompt_tokens"):
-            return False
-        return (
-            float(grid["queries"].sum()) == 0.0
-            and float(grid["prompt_tokens"].sum()) >= self.params.least_prompt_tokens
+        return float(grid["prompt_tokens"].sum()) >= self.params.least_prompt_tokens and not any(
+            float(grid[name].sum()) > 0.0 for name in ("queries", "hit_rate", "logged_hit_rate")
         )
+
+
+def _off_by_default(epoch: Epoch) -> str | None:
+    """Name what keeps caching off where nobody asked for it: "engine" or "model_class"."""
+    if epoch.version is None or epoch.flag("enable_prefix_caching") == "True":
+        return None
+    release = (epoch.version.major, epoch.version.minor, epoch.version.patch)
+    # From 0.9.0 on only what was set is printed: off is then somebody's wish.
+    if release >= (0, 9, 0) and epoch.flag("enable_prefix_caching") == "False":
+        return None
+    if not default_prefix_caching(release, epoch.generation):
+        return "engine"
+    model = geometry(epoch.model.value) if epoch.model else None
+    hybrid = model is not None and model.kind == "hybrid"
+    return None if default_prefix_caching(release, epoch.generation, hybrid) else "model_class"

@@ -46,6 +46,7 @@ class Server:
     noise: float = 0.03
     hit_noise: float = 0.02
     version: str = "0.21.0"
+    model: str = "meta-llama/Llama-3.1-8B-Instruct"
     blocks: int = 28125
     block_size: int = 16
     max_num_seqs: int = 256
@@ -243,7 +244,7 @@ class Server:
         base, _, rest = name.partition("{")
         labels = {"__name__": base, "instance": "10.0.0.5:8000", "job": "vllm"}
         if base.startswith("vllm:"):
-            labels |= {"model_name": "meta-llama/Llama-3.1-8B-Instruct", "engine": self.engine}
+            labels |= {"model_name": self.model, "engine": self.engine}
         for pair in rest.rstrip("}").split(",") if rest else []:
             key, _, value = pair.partition("=")
             labels[key] = value.strip('"')
@@ -302,8 +303,8 @@ class Server:
         self, at: float, blocks: int, changed: dict[str, object]
     ) -> Iterator[tuple[float, str]]:
         args = {
-            "model_tag": "meta-llama/Llama-3.1-8B-Instruct",
-            "model": "meta-llama/Llama-3.1-8B-Instruct",
+            "model_tag": self.model,
+            "model": self.model,
             "max_model_len": self.max_model_len,
             "max_num_seqs": self.max_num_seqs,
             **self.flags,

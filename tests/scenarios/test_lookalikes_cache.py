@@ -1,5 +1,6 @@
 """Look-alikes of a lost cache: what the hit rate alone would take for one another."""
 
+from forensics.catalog.messages import render
 from forensics.pipeline import analyze
 
 _STORM = {"preempted": 0.3, "running": 80, "waiting": 30, "usage": 0.99, "ttft": 8.0, "itl": 0.05,
@@ -32,8 +33,28 @@ def test_prompts_shorter_than_a_block_never_hit(server) -> None:
 
 
 def test_caching_off_by_default_for_the_model_class(server) -> None:
-    path = server(prefix_caching=False).always(hit=0).write()
-    assert analyze([path]).verdict.cause == "caching-disabled"
+    model = "Qwen/Qwen3-Next-80B-A3B-Instruct"
+    path = server(prefix_caching=False, model=model).always(hit=0).write()
+    verdict = analyze([path]).verdict
+    assert verdict.cause == "caching-disabled"
+    assert verdict.summary.key == "PC105.model_class"
+    assert "on from 0.28.0" in render(verdict.summary)
+
+
+def test_caching_off_and_a_queue_that_came_later(server) -> None:
+    """What was off all along is no reason why requests wait since noon."""
+    slots = server(prefix_caching=False).always(hit=0, running=4, usage=0.03, requests=1.0)
+    analysis = analyze([slots.during(300, 1201, waiting=12, queue=9.0, ttft=9.0).write()])
+    assert analysis.verdict.cause == "seat-limit"
+    assert "caching-disabled" in _causes(analysis)
+
+
+def test_documents_without_reuse_and_requests_that_became_slow(server) -> None:
+    """Low reuse explains no slowdown: that is said, and low reuse stays a finding."""
+    slow = server(blocks=200_000).always(hit=0.03, prompt=600, requests=2)
+    analysis = analyze([slow.during(600, 1201, ttft=3.0).write()])
+    assert analysis.verdict.summary.key == "verdict.slow_outside"
+    assert "low-reuse-workload" in _causes(analysis)
 
 
 def test_documents_without_reuse(server) -> None:
