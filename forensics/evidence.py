@@ -6,7 +6,7 @@ mean in which vLLM version is decided later, by the timeline, from the diary of 
 `samples` is kept in two frames, because a dump repeats the same labels for each of its points:
 `series` has one row per time series of one source, `samples` one row per point.
 
-Stamps are float seconds since 1970-01-01 in the clock named beside them:
+Stamps are float seconds since 1970-01-01 in the clock named beside them, one of `clocks.CLOCKS`:
 
 * ``utc``: a clock that is UTC with its year known (Prometheus, a container runtime, RFC 3339);
 * ``local``: full date, zone unknown (a custom formatter, syslog with a year);
@@ -20,7 +20,6 @@ from typing import BinaryIO
 
 import polars as pl
 
-CLOCKS = ("utc", "local", "yearless", "none")
 LARGEST_VALUE = 1e18
 """More than any series of vLLM reaches: a million tokens a second give 3e13 in a year."""
 

@@ -7,21 +7,26 @@ beginning of a stretch, the last line of a traceback, and counts of intervals th
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+import numpy as np
 import orjson
 import polars as pl
 
-from forensics.evidence import EVENTS, FACTS, Damage, FileCoverage
+from forensics.clocks import CLOCKS
+from forensics.evidence import FACTS, Damage, FileCoverage, concat
 from parsers.interface import Parsed
-from parsers.vllm_log.frames import PLACE, Stretch, place_columns, without_steps
-from parsers.vllm_log.intervals import counted_events, new_stamps
+from parsers.vllm_log.frames import NAMES, events_frame, facts_frame
+from parsers.vllm_log.intervals import Ends, Tallies, counted, joined_tallies, new_stamps
 from parsers.vllm_log.records import MAX_DAMAGES, Mark, Place, Record
 from parsers.vllm_log.splice import changed_leading, changed_rows, interleaved
+from parsers.vllm_log.stretches import Stretch, counted_rows, rows_of, without_steps
+from parsers.vllm_log.texts import Ints
 
 REQUEST_ROWS_BYTES = 32 << 20  # request lines of larger logs are counted per interval, not kept
 ERROR_CHARS = 2000
 TRACEBACK_BYTES = 64 << 10  # how far from a death its traceback is looked for
 UNKNOWN_SHAPES = 20
 
+_FACTS = {name: dtype for name, dtype in FACTS.items() if name != "source"}
 _Held = dict[str | None, tuple[str, float]]
 
 
@@ -31,26 +36,31 @@ def assemble(stretches: Sequence[Stretch], source: int, size: int, name: str) ->
         stretches = [without_steps(one) for one in stretches]
     held = _first_stamps(stretches)
     events: list[pl.DataFrame] = []
-    tallies: list[pl.DataFrame] = []
     facts: list[pl.DataFrame] = []
     marks: list[Mark] = []
+    tallies: list[Tallies] = []
+    ends: list[Ends] = []
+    instances: dict[str | None, int] = {}
     for one in stretches:
-        events.append(_carried(one.events, held))
-        tallies.append(_carried(one.tallies, held))
-        facts.append(_carried(one.facts, held))
+        events.append(_carried(events_frame(one.events), held))
+        if one.statements:
+            facts.append(_carried(facts_frame(one.statements), held))
         marks += [mark._replace(place=_place(mark.place, held)) for mark in one.marks]
+        names = [instances.setdefault(name, len(instances)) for name in one.instances]
+        numbers = np.array(names, np.int64)
+        tallies.append(_stamped(one, numbers, held))
+        ends.append(one.ends._replace(instances=numbers[one.ends.instances]))
         held.update(one.last)
-    tracebacks = _tracebacks(marks)
-    counted = counted_events(
-        pl.concat(tallies), new_stamps(pl.concat(one.ends for one in stretches))
-    )
-    few = pl.concat([tracebacks, counted]).sort("offset", maintain_order=True)
+    tracebacks = events_frame(rows_of(_tracebacks(marks)))
+    sums = counted(joined_tallies(tallies), new_stamps(ends))
+    counts = events_frame(counted_rows(sums, list(instances)))
+    few = pl.concat([tracebacks, counts]).sort("offset", maintain_order=True)
     rows = interleaved(_explained(pl.concat(events), tracebacks), few)
     number = pl.lit(source, pl.UInt32()).alias("source")
     return Parsed(
         coverage=_coverage(stretches, source, size, name),
-        events=rows.select(number, *(name for name in EVENTS if name != "source")),
-        facts=pl.concat(facts).select(number, *(name for name in FACTS if name != "source")),
+        events=rows.select(number, *NAMES),
+        facts=concat(facts, _FACTS).select(number, *_FACTS),
         damages=tuple(
             Damage(source, offset, reason)
             for offset, reason in [at for one in stretches for at in one.damages][:MAX_DAMAGES]
@@ -84,6 +94,19 @@ def _carried(frame: pl.DataFrame, held: _Held) -> pl.DataFrame:
     return changed_leading(frame, pl.col("stamp").is_null(), filled)
 
 
+def _stamped(one: Stretch, numbers: Ints, held: _Held) -> Tallies:
+    """Return the tallies of a stretch with the stamps that held before it, and new numbers."""
+    tallies = one.tallies
+    stamps, clocks = tallies.stamps.copy(), tallies.clocks.copy()
+    missing = np.isnan(stamps)
+    for number, instance in enumerate(one.instances):
+        if instance in held:
+            here = missing & (tallies.instances == number)
+            clocks[here] = CLOCKS.index(held[instance][0])
+            stamps[here] = held[instance][1]
+    return tallies._replace(stamps=stamps, clocks=clocks, instances=numbers[tallies.instances])
+
+
 def _place(place: Place, held: _Held) -> Place:
     if place.stamp is not None or place.instance not in held:
         return place
@@ -91,7 +114,7 @@ def _place(place: Place, held: _Held) -> Place:
     return place._replace(clock=clock, stamp=stamp)
 
 
-def _tracebacks(marks: Iterable[Mark]) -> pl.DataFrame:
+def _tracebacks(marks: Iterable[Mark]) -> list[Record]:
     """Return one event per exception: its type and text, and whether a traceback led to it."""
     opened: set[tuple[str | None, str | None]] = set()
     events: list[Record] = []
@@ -103,11 +126,7 @@ def _tracebacks(marks: Iterable[Mark]) -> pl.DataFrame:
         fields = {"error": mark.error[:ERROR_CHARS], "traceback": who in opened}
         opened.discard(who)
         events.append(Record(mark.place, "traceback", orjson.dumps(fields).decode()))
-    columns = place_columns([row.place for row in events])
-    columns["kind"] = [row.kind for row in events]
-    columns["fields"] = [row.fields for row in events]
-    schema = {name: EVENTS[name] for name in (*PLACE, "kind", "fields")}
-    return pl.DataFrame(columns, schema=schema)
+    return events
 
 
 def _explained(rows: pl.DataFrame, tracebacks: pl.DataFrame) -> pl.DataFrame:

@@ -3,31 +3,30 @@
 Bytes are read into one buffer, over and over; what is left of a line at its end moves to its front.
 """
 
-from itertools import compress
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
 
-from forensics.evidence import CLOCKS
+from forensics.clocks import CLOCKS
 from parsers.vllm_log.bulk import (
     ADDED,
     FINISHED,
     PAD,
     RECEIVED,
     STATS,
-    Floats,
     Sorted,
     sort_lines,
 )
-from parsers.vllm_log.literals import Ints
 from parsers.vllm_log.plain_stats import read_plain
 from parsers.vllm_log.plain_steps import read_step
-from parsers.vllm_log.records import Counted, Part
+from parsers.vllm_log.records import Counted, Part, Plain, Who
 from parsers.vllm_log.scanner import MAX_LINE_BYTES, Scanner
+from parsers.vllm_log.texts import Ints, laid_out
 
 CHUNK_BYTES = 4 << 20
-INTERVAL_S = 10.0  # the default interval of V1's stats lines
 
+STATS_KIND = "stats_periodic"
 _YEARLESS = CLOCKS.index("yearless")
 _CLOCK_CODES = {clock: code for code, clock in enumerate(CLOCKS)}
 
@@ -130,25 +129,29 @@ class ChunkReader:
     def _lines(self, end: int) -> None:
         lines = sort_lines(self._buffer, end)
         base = self._offset - PAD
-        plain = self._stats(lines, base)
+        self._stats(lines, base)
         if not self.count_requests:
             self._steps(lines, base)
-        single = np.flatnonzero(lines.codes == 0)
-        before = self.part.last.get(None)
-        known, clocks, ends = self._singles(lines, single, base)
-        ends = np.union1d(ends, plain) if len(ends) else plain
+        before = self.part.last.get(None, ("none", float("nan")))
+        clocks = self._singles(lines, base)
         counted = np.flatnonzero(lines.codes > 0)
-        if len(counted):
-            self.part.lines += len(counted)
-            self.part.matched += len(counted)
-            carried = _Carried(known, clocks, before)
-            self.part.counted.append(_grouped(lines, counted, carried, known, ends, base))
+        if not len(counted):
+            return
+        self.part.lines += len(counted)
+        self.part.matched += len(counted)
+        # Lines that have no stamp carry the last one before them.
+        own = ~np.isnan(lines.stamps)
+        last = np.cumsum(own)[counted]
+        stamps = np.concatenate(([before[1]], lines.stamps[own]))[last]
+        clocks = np.concatenate(([_CLOCK_CODES[before[0]]], clocks[own]))[last]
+        offsets = lines.starts[counted] + base
+        self.part.counted.append(Counted(offsets, clocks, stamps, lines.codes[counted]))
 
-    def _stats(self, lines: Sorted, base: int) -> Ints:
+    def _stats(self, lines: Sorted, base: int) -> None:
         """Read plain stats lines; those that are none are left to be read one by one."""
         chosen = np.flatnonzero(lines.codes == STATS)
         if not len(chosen):
-            return chosen
+            return
         buffer = self._buffer
         starts = lines.starts[chosen].tolist()
         texts = [
@@ -156,144 +159,107 @@ class ChunkReader:
             for start, end in zip(starts, lines.ends[chosen].tolist(), strict=True)
         ]
         found = read_plain(texts)
-        good = np.array([who is not None for who in found.whos], np.bool_)
-        lines.codes[chosen[~good]] = 0
-        lines.stamps[chosen[~good]] = np.nan
-        part = self.part
-        rows, kept = part.plain, good.tolist()
-        count = int(np.count_nonzero(good))
-        rows.offsets += (lines.starts[chosen[good]] + base).tolist()
-        rows.stamps += lines.stamps[chosen[good]].tolist()
-        rows.whos += [who for who, keep in zip(found.whos, kept, strict=True) if keep and who]
-        rows.kinds += ["stats_periodic"] * count
-        rows.fields += compress(found.fields, kept)
-        part.lines += count
-        part.matched += count
-        return chosen[good]
+        plain = [at for at, who in enumerate(found.whos) if who is not None]
+        self._plain(
+            lines,
+            chosen[plain],
+            [(*who, STATS_KIND) for who in found.whos if who is not None],
+            [found.fields[at].encode() for at in plain],
+            base,
+        )
+        lines.codes[chosen] = 0
+        lines.codes[chosen[plain]] = STATS
+        _unstamp(lines, chosen)
 
     def _steps(self, lines: Sorted, base: int) -> None:
         """Make rows of plain request steps; the others are left to be read one by one."""
-        steps = lines.codes * (lines.codes <= FINISHED)
-        received = np.flatnonzero(steps == RECEIVED)
+        received = np.flatnonzero(lines.codes == RECEIVED)
         lines.codes[received] = 0
-        lines.stamps[received] = np.nan
-        chosen = np.flatnonzero(steps >= ADDED)
-        buffer, part = self._buffer, self.part
-        for at, start, head, end in zip(
-            chosen.tolist(),
-            lines.starts[chosen].tolist(),
-            lines.heads[chosen].tolist(),
-            lines.ends[chosen].tolist(),
-            strict=True,
-        ):
-            step = read_step(buffer[start:head], buffer[head:end])
-            if step is None:
-                lines.codes[at] = 0
-                lines.stamps[at] = np.nan
-                continue
-            lines.codes[at] = STATS
-            engine, process, kind, fields = step
-            part.plain.offsets.append(base + start)
-            part.plain.stamps.append(float(lines.stamps[at]))
-            part.plain.whos.append((engine, process))
-            part.plain.kinds.append(kind)
-            part.plain.fields.append(fields)
-            part.lines += 1
-            part.matched += 1
+        _unstamp(lines, received)
+        chosen = np.flatnonzero((lines.codes >= ADDED) & (lines.codes <= FINISHED))
+        buffer = self._buffer
+        steps = [
+            read_step(buffer[start:head], buffer[head:end])
+            for start, head, end in zip(
+                lines.starts[chosen].tolist(),
+                lines.heads[chosen].tolist(),
+                lines.ends[chosen].tolist(),
+                strict=True,
+            )
+        ]
+        plain = [at for at, step in enumerate(steps) if step is not None]
+        self._plain(
+            lines,
+            chosen[plain],
+            [step[:3] for step in steps if step is not None],
+            [step[3].encode() for step in steps if step is not None],
+            base,
+        )
+        lines.codes[chosen] = 0
+        lines.codes[chosen[plain]] = STATS
+        _unstamp(lines, chosen)
 
-    def _singles(self, lines: Sorted, single: Ints, base: int) -> tuple[Floats, Ints, Ints]:
+    def _plain(
+        self,
+        lines: Sorted,
+        chosen: Ints,
+        whos: Sequence[tuple[str | None, str | None, str]],
+        fields: Sequence[bytes],
+        base: int,
+    ) -> None:
+        """Keep lines as rows: engine, process and kind of each, and its fields."""
+        if not len(chosen):
+            return
+        part = self.part
+        text, _, lengths = laid_out(fields)
+        numbers = [part.number(Who("yearless", None, *who)) for who in whos]
+        part.plain.append(
+            Plain(
+                offsets=lines.starts[chosen] + base,
+                stamps=lines.stamps[chosen],
+                whos=np.array(numbers, np.int64),
+                text=text,
+                lengths=lengths,
+            )
+        )
+        part.lines += len(chosen)
+        part.matched += len(chosen)
+
+    def _singles(self, lines: Sorted, base: int) -> Ints:
         """Read the lines that are read one by one, in order, among the stamps of the others.
 
-        Returns:
-            Per line its own stamp (NaN for none) and clock; and where stats lines are.
+        Their stamps are put among those; returns the clock of each stamp.
         """
-        scanner, buffer = self.scanner, self._buffer
-        known = lines.stamps.copy()
-        clocks = np.full(len(known), _YEARLESS)
-        ends: list[int] = []
-        bulk = np.flatnonzero(~np.isnan(known))
-        fast = np.concatenate(([-1], bulk))[np.searchsorted(bulk, single)]
-        seen = -1
-        stats = scanner.stats_lines
-        for at, start, end, stamped in zip(
+        scanner, buffer, part = self.scanner, self._buffer, self.part
+        clocks = np.full(len(lines.codes), _YEARLESS)
+        bulk = np.flatnonzero(~np.isnan(lines.stamps))
+        single = np.flatnonzero(lines.codes == 0)
+        fast = np.searchsorted(bulk, single).tolist()
+        seen = 0
+        bulk_stamps = lines.stamps[bulk]
+        for at, start, end, before in zip(
             single.tolist(),
             lines.starts[single].tolist(),
             lines.ends[single].tolist(),
-            fast.tolist(),
+            fast,
             strict=True,
         ):
-            if stamped > seen:
-                if seen < 0:
-                    scanner.stamp(None, "yearless", float(known[bulk[0]]))
-                seen = stamped
-                scanner.stamp(None, "yearless", float(known[stamped]))
+            if before > seen:
+                scanner.stamp(None, "yearless", float(bulk_stamps[seen]))
+                scanner.stamp(None, "yearless", float(bulk_stamps[before - 1]))
+                seen = before
+            last = part.last.get(None)
             scanner.line(buffer[start:end], base + start)
-            if scanner.stamped is not None:
-                clock, known[at] = scanner.stamped
-                clocks[at] = _CLOCK_CODES[clock]
-                if scanner.stats_lines != stats:
-                    stats = scanner.stats_lines
-                    ends.append(at)
-        if len(bulk) and bulk[-1] > seen:
-            if seen < 0:
-                scanner.stamp(None, "yearless", float(known[bulk[0]]))
-            scanner.stamp(None, "yearless", float(lines.stamps[bulk[-1]]))
-        return known, clocks, np.array(ends, np.int64)
+            now = part.last.get(None)
+            if now is not None and now is not last:
+                clocks[at] = _CLOCK_CODES[now[0]]
+                lines.stamps[at] = now[1]
+        if len(bulk) > seen:
+            scanner.stamp(None, "yearless", float(bulk_stamps[seen]))
+            scanner.stamp(None, "yearless", float(bulk_stamps[-1]))
+        return clocks
 
 
-class _Carried:
-    """Stamps of lines that have none: the last one before each."""
-
-    def __init__(self, known: Floats, clocks: Ints, before: tuple[str, float] | None) -> None:
-        clock, stamp = before or ("none", float("nan"))
-        own = ~np.isnan(known)
-        last = np.cumsum(own)
-        self.stamps = np.concatenate(([stamp], known[own]))[last]
-        self.clocks = np.concatenate(([_CLOCK_CODES[clock]], clocks[own]))[last]
-
-
-def _grouped(
-    lines: Sorted, counted: Ints, carried: _Carried, known: Floats, ends: Ints, base: int
-) -> Counted:
-    """Add up counted lines that will fall into one interval anyway.
-
-    Behind a stats line of this chunk the interval is known; before the first, lines of one stamp
-    are added up only.
-    """
-    stamps = carried.stamps[counted]
-    ended = np.zeros(len(known), np.int64)
-    ended[ends] = 1
-    intervals = np.cumsum(ended)[counted]
-    begun = np.concatenate(([np.nan], known[ends]))[intervals]
-    # With no stamp or no interval known the comparison is false and the stamp itself is the slot.
-    slots = np.where(begun == begun, np.floor((stamps - begun) / INTERVAL_S), stamps)
-    codes = lines.codes[counted]
-    whole = np.where(slots == slots, slots, -1.0).astype(np.int64)
-    first, sizes = _first_and_count((intervals << 34) + whole, codes)
-    return Counted(
-        offsets=lines.starts[counted[first]] + base,
-        clocks=carried.clocks[counted[first]],
-        stamps=stamps[first],
-        codes=codes[first],
-        lines=sizes,
-    )
-
-
-def _first_and_count(intervals: Ints, codes: Ints) -> tuple[Ints, Ints]:
-    """Group by interval and code; return where each group first occurs, in order, and its size.
-
-    Intervals mostly come one after another, so they are numbered by their changes; what comes back
-    to an earlier one makes a further group, which is added to its interval later.
-    """
-    change = np.concatenate(([True], intervals[1:] != intervals[:-1]))
-    numbers = np.cumsum(change) - 1
-    kinds = np.flatnonzero(np.bincount(codes))
-    dense = np.zeros(int(kinds[-1]) + 1, np.int64)
-    dense[kinds] = np.arange(len(kinds))
-    keys = numbers * len(kinds) + dense[codes]
-    sizes = np.bincount(keys)
-    first = np.zeros(len(sizes), np.int64)
-    first[keys[::-1]] = np.arange(len(keys))[::-1]
-    taken = np.flatnonzero(sizes)
-    order = taken[np.argsort(first[taken], kind="stable")]
-    return first[order], sizes[order]
+def _unstamp(lines: Sorted, chosen: Ints) -> None:
+    """Forget stamps of lines that are read one by one."""
+    lines.stamps[chosen[lines.codes[chosen] == 0]] = np.nan

@@ -1,4 +1,4 @@
-"""Turns counted lines into events: one per stats interval, status and class of path.
+"""Turns counted lines into counts: one per stats interval, status and class of path.
 
 An interval ends with a stats line that has a new stamp (several engines print theirs with the same
 one), and where the server prints none (idle, `--api-server-count` above 1) after ten seconds.
@@ -6,107 +6,147 @@ Access lines carry no stamp of their own; where a wrapper stamps them, an interv
 minute, so that a server whose stats lines stopped is still seen to answer.
 """
 
-import polars as pl
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from forensics.evidence import EVENTS
-from parsers.vllm_log.bulk import label_of
-from parsers.vllm_log.chunks import INTERVAL_S
+import numpy as np
+import numpy.typing as npt
 
+Bools = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+
+INTERVAL_S = 10.0  # the default interval of V1's stats lines
 _WRAPPED_S = 60.0
-TALLIES: dict[str, pl.DataType] = {
-    "offset": pl.UInt64(),
-    "clock": pl.String(),
-    "stamp": pl.Float64(),
-    "outer": pl.Float64(),
-    "instance": pl.String(),
-    "code": pl.Int64(),  # what was counted; see `bulk.label_of`
-    "lines": pl.UInt64(),
-}
-ENDS: dict[str, pl.DataType] = {
-    "offset": pl.UInt64(),
-    "instance": pl.String(),
-    "stamp": pl.Float64(),
-}
+_TABLE = 1 << 20  # largest table of numbers that is kept instead of sorting them
 
 
-def interval_ends(events: pl.DataFrame) -> pl.DataFrame:
-    """Return the stats lines that end an interval; schema ENDS, ordered by offset."""
-    return new_stamps(events.filter(pl.col("kind") == "stats_periodic").select(list(ENDS)))
+class Tallies(NamedTuple):
+    """Counted lines in columns, ordered by offset.
+
+    `clocks` index `CLOCKS`, `instances` a list of names beside it; `codes` are those of
+    `bulk.label_of`. NaN stands for an unknown stamp.
+    """
+
+    offsets: Ints
+    clocks: Ints
+    stamps: Floats
+    outers: Floats
+    instances: Ints
+    codes: Ints
+    lines: Ints
+
+    def at(self, chosen: Ints | Bools) -> "Tallies":
+        """Return some of them."""
+        return Tallies._make(column[chosen] for column in self)
 
 
-def new_stamps(ends: pl.DataFrame) -> pl.DataFrame:
-    """Keep per instance those whose stamp is not that of the one before."""
-    ordered = ends.sort("offset")
-    if ordered["instance"].null_count() == ordered.height:
-        new = pl.col("stamp").ne_missing(pl.col("stamp").shift(1))
-        first = pl.int_range(pl.len()) == 0
-    else:
-        new = pl.col("stamp").ne_missing(pl.col("stamp").shift(1).over("instance"))
-        first = pl.int_range(pl.len()).over("instance") == 0
-    return ordered.filter(new | first)
+class Ends(NamedTuple):
+    """Stats lines that end an interval, in columns, ordered by offset."""
+
+    offsets: Ints
+    instances: Ints
+    stamps: Floats
+
+    def at(self, chosen: Ints | Bools) -> "Ends":
+        """Return some of them."""
+        return Ends._make(column[chosen] for column in self)
 
 
-def settled(tallies: pl.DataFrame, ends: pl.DataFrame) -> pl.Series:
+def joined_tallies(pieces: Sequence[Tallies]) -> Tallies:
+    """Stack tallies and put them in the order of their offsets."""
+    if len(pieces) == 1:
+        return pieces[0]
+    together = Tallies._make(map(np.concatenate, zip(*pieces, strict=True)))
+    return together.at(np.argsort(together.offsets, kind="stable"))
+
+
+def new_stamps(pieces: Iterable[Ends]) -> Ends:
+    """Stack ends in the order of their offsets; keep those whose stamp is new to their instance."""
+    ends = Ends._make(map(np.concatenate, zip(*pieces, strict=True)))
+    order = np.argsort(ends.offsets, kind="stable")
+    order = order[np.argsort(ends.instances[order], kind="stable")]
+    stamps, instances = ends.stamps[order], ends.instances[order]
+    new = np.ones(len(order), np.bool_)
+    same = (stamps[1:] == stamps[:-1]) | (np.isnan(stamps[1:]) & np.isnan(stamps[:-1]))
+    new[1:] = ~same | (instances[1:] != instances[:-1])
+    kept = order[new]
+    return ends.at(kept[np.argsort(ends.offsets[kept], kind="stable")])
+
+
+def settled(tallies: Tallies, ends: Ends) -> Bools:
     """Tell which tallies fall into intervals that begin and end inside this stretch.
 
     The first end may repeat the stamp of one in the stretch before, so only the second one surely
     begins an interval.
     """
-    if ends.height < 3 or ends["instance"].null_count() < ends.height:
-        return pl.Series([False] * tallies.height, dtype=pl.Boolean)
-    first, last = ends["offset"][1], ends["offset"][-1]
-    here = (pl.col("offset") >= first) & (pl.col("offset") < last) & pl.col("instance").is_null()
-    return tallies.select(here.alias("settled"))["settled"]
+    here = np.zeros(len(tallies.offsets), np.bool_)
+    for instance in np.flatnonzero(np.bincount(ends.instances) >= 3):
+        own = ends.offsets[ends.instances == instance]
+        inside = (tallies.offsets >= own[1]) & (tallies.offsets < own[-1])
+        here |= inside & (tallies.instances == instance)
+    return here
 
 
-def counted_events(tallies: pl.DataFrame, ends: pl.DataFrame) -> pl.DataFrame:
-    """Return one event per interval, instance, status and path class, ordered by offset."""
-    if not tallies.height:
-        return pl.DataFrame(schema={name: EVENTS[name] for name in EVENTS if name != "source"})
-    ordered = tallies.sort("offset")
-    begun = ends.with_columns(
-        end=pl.int_range(1, pl.len() + 1, dtype=pl.UInt32), begun=pl.col("stamp")
-    ).drop("stamp")
-    keyed = pl.col("end").fill_null(0).cast(pl.Int64) * 8192 + pl.col("code")
-    keys = ["key", "slot"]
-    if ordered["instance"].null_count() == ordered.height:
-        joined = ordered.join_asof(begun.drop("instance"), on="offset", strategy="backward")
-    else:
-        keys.append("instance")
-        joined = ordered.join_asof(
-            begun, on="offset", by="instance", strategy="backward", check_sortedness=False
-        )
-    since = pl.coalesce(pl.col("stamp") - pl.col("begun"), "stamp")
-    minute = (pl.col("outer") / _WRAPPED_S).floor()
-    firsts = [name for name in TALLIES if name != "lines" and name not in keys]
-    grouped = (
-        joined.with_columns(key=keyed, slot=pl.coalesce(minute, (since / INTERVAL_S).floor()))
-        .group_by(keys, maintain_order=True)
-        .agg(pl.col(firsts).first(), pl.col("lines").sum())
-    )
-    labels = {code: label_of(code) for code in grouped["code"].unique().to_list()}
-    kinds = {code: _kind(label) for code, (label, _) in labels.items()}
-    beginnings = {code: _beginning(*label) for code, label in labels.items()}
-    begins = pl.col("code").replace_strict(beginnings, return_dtype=pl.String())
-    return grouped.select(
-        "offset",
-        "clock",
-        "stamp",
-        "outer",
-        "instance",
-        pl.lit(None, pl.String()).alias("engine"),
-        pl.lit("APIServer").alias("process"),
-        pl.col("code").replace_strict(kinds, return_dtype=pl.String()).alias("kind"),
-        pl.concat_str(begins, "lines", pl.lit("}")).alias("fields"),
-    )
+def border(ends: Ends) -> Ends:
+    """Return the ends that matter to tallies that are not settled: two first and the last one."""
+    kept: list[Ints] = []
+    for instance in np.flatnonzero(np.bincount(ends.instances)):
+        own = np.flatnonzero(ends.instances == instance)
+        kept.append(own if len(own) < 4 else own[[0, 1, -1]])
+    return ends.at(np.sort(np.concatenate(kept))) if kept else ends
 
 
-def _kind(label: str) -> str:
-    return "request_counts" if label == "request" else "http_access"
+def counted(tallies: Tallies, ends: Ends) -> Tallies:
+    """Add up tallies of one interval, instance, status and path class, in the order of offsets."""
+    if not len(tallies.offsets):
+        return tallies
+    number, begun = _intervals(tallies, ends)
+    since = tallies.stamps - begun
+    since = np.where(np.isnan(since), tallies.stamps, since)
+    slots = np.floor(since / INTERVAL_S)
+    if not np.isnan(tallies.outers).all():
+        minutes = np.floor(tallies.outers / _WRAPPED_S)
+        slots = np.where(np.isnan(minutes), slots, minutes)
+    # Lines of one interval mostly follow each other, so runs of them are sorted, not lines.
+    first = np.ones(len(number), np.bool_)
+    first[1:] = (number[1:] != number[:-1]) | (slots[1:] != slots[:-1])
+    first[1:] |= tallies.instances[1:] != tallies.instances[:-1]
+    runs = np.flatnonzero(first)
+    _, slot = np.unique(slots[runs], return_inverse=True)
+    _, who = dense(number[runs] * (int(tallies.instances.max()) + 1) + tallies.instances[runs])
+    _, run = dense(who * (int(slot.max()) + 1) + slot)
+    kinds, code = dense(tallies.codes)
+    keys = np.repeat(run, np.diff(runs, append=len(number))) * len(kinds) + code
+    _, keys = dense(keys)
+    sizes = np.bincount(keys, tallies.lines).astype(np.int64)
+    places = np.empty(len(sizes), np.int64)
+    places[keys[::-1]] = np.arange(len(keys) - 1, -1, -1)
+    order = np.argsort(places)
+    return tallies.at(places[order])._replace(lines=sizes[order])
 
 
-def _beginning(label: str, detail: str) -> str:
-    """Return the fields of an event up to its count."""
-    if label == "request":
-        return f'{{"{detail}":'
-    return f'{{"status":{label},"path_class":"{detail}","count":'
+def _intervals(tallies: Tallies, ends: Ends) -> tuple[Ints, Floats]:
+    """Return for each tally the number of the end before it, 0 for none, and its stamp."""
+    number = np.zeros(len(tallies.offsets), np.int64)
+    for instance in np.flatnonzero(np.bincount(ends.instances)):
+        own = np.concatenate(([-1], np.flatnonzero(ends.instances == instance)))
+        here = tallies.instances == instance
+        offsets = tallies.offsets if here.all() else tallies.offsets[here]
+        number[here] = own[np.searchsorted(ends.offsets[own[1:]], offsets, side="right")] + 1
+    return number, np.concatenate(([np.nan], ends.stamps))[number]
+
+
+def dense(values: Ints) -> tuple[Ints, Ints]:
+    """Return the distinct values in order and, for each value, its place among them."""
+    lowest = int(values.min())
+    span = int(values.max()) - lowest + 1
+    if span > max(_TABLE, 4 * len(values)):
+        distinct, places = np.unique(values, return_inverse=True)
+        return distinct, places
+    table = np.zeros(span, np.int64)
+    shifted = values - lowest
+    table[shifted] = 1
+    present = np.flatnonzero(table)
+    table[present] = np.arange(len(present))
+    return present + lowest, table[shifted]

@@ -9,6 +9,7 @@ on how the log is divided.
 import gc
 import io
 import json
+import logging
 import os
 import pickle
 import queue
@@ -17,13 +18,17 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
 from parsers.vllm_log.chunks import ChunkReader, Readable
-from parsers.vllm_log.frames import Stretch, packed, spilled, stretch, unpacked
+from parsers.vllm_log.rows import Columns, Rows, columns, mapped, write
+from parsers.vllm_log.stretches import Stretch, stretch
+
+_LOG = logging.getLogger(__name__)
 
 WORTH_BYTES = 160 << 20  # below, a second interpreter takes as long to start as it saves
 MAX_WORKERS = 7
@@ -107,7 +112,8 @@ def _serve() -> None:
         start, end, path, count_requests, spill = json.loads(line)
         data = orders.read(end - start) if path is None else b""
         done = read_task(Task(start, end, path, data), count_requests=count_requests)
-        answer = packed(done, Path(spill))
+        done = replace(done, events=write(_laid(done), Path(spill)))
+        answer = pickle.dumps(done, pickle.HIGHEST_PROTOCOL)
         answers.write(_LENGTH.pack(len(answer)))
         answers.write(answer)
         answers.flush()
@@ -136,12 +142,13 @@ class _Worker(threading.Thread):
             alive = done is not None
             self._work.finish(index, done, task)
         if self._process.stdin is not None:
-            self._process.stdin.close()
+            with suppress(BrokenPipeError):
+                self._process.stdin.close()
         self._process.wait()
 
     def _ask(self, index: int, task: Task) -> Stretch | None:
         orders, answers = self._process.stdin, self._process.stdout
-        spill = self._work.folder / f"{index}.arrow"
+        spill = self._work.folder / f"{index}"
         order = [task.start, task.end, task.path, self._work.count_requests, str(spill)]
         if orders is None or answers is None:
             return None
@@ -151,7 +158,8 @@ class _Worker(threading.Thread):
                 orders.write(task.data)
             orders.flush()
             (length,) = _LENGTH.unpack(answers.read(_LENGTH.size))
-            return unpacked(answers.read(length), spill)
+            done: Stretch = pickle.loads(answers.read(length))
+            return replace(done, events=mapped(_laid(done), spill))
         except (OSError, struct.error, pickle.UnpicklingError, EOFError):
             # The worker died; this process reads the stretch, and the worker gets no more.
             return None
@@ -180,7 +188,24 @@ class _Work:
     def here(self, index: int, task: Task) -> None:
         """Read a task in this process."""
         done = read_task(task, count_requests=self.count_requests)
-        self.finish(index, spilled(done, self.folder, f"own-{index}"), task)
+        self.finish(index, _spilled(done, self.folder / f"own-{index}"), task)
+
+
+def _laid(done: Stretch) -> Columns:
+    return columns(done.events) if isinstance(done.events, Rows) else done.events
+
+
+def _spilled(done: Stretch, path: Path) -> Stretch:
+    """Move the events of a stretch to a file, whence they are mapped into memory.
+
+    Where it cannot be written (no temporary space), the events stay in memory.
+    """
+    laid = _laid(done)
+    try:
+        return replace(done, events=mapped(write(laid, path), path))
+    except OSError as error:
+        _LOG.warning("%s: %s; rows are kept in memory", path.parent, error.strerror or error)
+        return replace(done, events=laid)
 
 
 def workers_for(size: int) -> int:

@@ -69,7 +69,7 @@ class Mark(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """Tallies of one chunk in columns, for the lines that are sorted many at a time.
+    """Lines of one chunk that are only counted, in columns.
 
     `codes` are those of `bulk.label_of`; `clocks` index `CLOCKS`; a NaN stamp is an unknown one.
     """
@@ -78,18 +78,29 @@ class Counted(NamedTuple):
     clocks: npt.NDArray[np.int64]
     stamps: npt.NDArray[np.float64]
     codes: npt.NDArray[np.int64]
-    lines: npt.NDArray[np.int64]
 
 
-@dataclass(slots=True)
-class PlainRows:
-    """Events of lines that nothing wraps, in columns: offset, yearless stamp and the rest."""
+class Plain(NamedTuple):
+    """Events of lines of one chunk that nothing wraps, in columns.
 
-    offsets: list[int] = field(default_factory=list)
-    stamps: list[float] = field(default_factory=list)
-    whos: list[tuple[str | None, str | None]] = field(default_factory=list)  # engine, process
-    kinds: list[str] = field(default_factory=list)
-    fields: list[str] = field(default_factory=list)
+    `whos` index `Part.whos`; `text` holds their fields one behind the other.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    stamps: npt.NDArray[np.float64]
+    whos: npt.NDArray[np.int64]
+    text: bytes
+    lengths: npt.NDArray[np.int64]
+
+
+class Who(NamedTuple):
+    """What many events have in common; see EVENTS."""
+
+    clock: str
+    instance: str | None
+    engine: str | None
+    process: str | None
+    kind: str
 
 
 @dataclass(slots=True)
@@ -99,6 +110,7 @@ class Part:
     Attributes:
         records / statements / tallies / marks / counted: in the order of their offsets.
         plain: events of the lines that are read in bulk.
+        whos: numbers of what they have in common.
         first / last: per instance, clock and stamp of the first and last stamped line.
         lines, matched, ignored, unknown, damaged: physical lines; the last four add up.
         shapes: unknown line shapes with their counts, digits masked.
@@ -110,7 +122,8 @@ class Part:
     tallies: list[Tally] = field(default_factory=list)
     marks: list[Mark] = field(default_factory=list)
     counted: list[Counted] = field(default_factory=list)
-    plain: PlainRows = field(default_factory=PlainRows)
+    plain: list[Plain] = field(default_factory=list)
+    whos: dict[Who, int] = field(default_factory=dict)
     first: dict[str | None, tuple[str, float]] = field(default_factory=dict)
     last: dict[str | None, tuple[str, float]] = field(default_factory=dict)
     lines: int = 0
@@ -120,6 +133,10 @@ class Part:
     damaged: int = 0
     shapes: Counter[str] = field(default_factory=Counter)
     damages: list[tuple[int, str]] = field(default_factory=list)
+
+    def number(self, who: Who) -> int:
+        """Return the number of a `Who`."""
+        return self.whos.setdefault(who, len(self.whos))
 
     def damage(self, offset: int, reason: str) -> None:
         """Count a damaged line and keep its place among the first ones."""

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from parsers.vllm_log.assemble import assemble
 from parsers.vllm_log.chunks import ChunkReader
-from parsers.vllm_log.frames import stretch
 from parsers.vllm_log.scanner import Scanner
+from parsers.vllm_log.stretches import stretch
 
 BIG = 1 << 30  # a size at which request steps are counted
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from parsers.vllm_log import assemble as assembling
 from parsers.vllm_log.chunks import ChunkReader
 from parsers.vllm_log.division import file_tasks, stream_tasks
-from parsers.vllm_log.frames import stretch
 from parsers.vllm_log.parallel import Task, read_task, read_tasks
+from parsers.vllm_log.stretches import stretch
 
 _PATH = Path(__file__).parent.parent / "conftest.py"
 _SPEC = importlib.util.spec_from_file_location("parsers_support", _PATH)
