@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from parsers.envelopes.containers import compose, kubectl, stamped, stern
 from parsers.envelopes.interface import Envelope, Layer
-from parsers.envelopes.json_lines import json_object
+from parsers.envelopes.json_lines import json_object, tagged
 from parsers.envelopes.pasted import markdown
-from parsers.envelopes.syslog import bsd, ietf
+from parsers.envelopes.syslog import bsd, ietf, journal
 
 __all__ = ["Layer", "Unwrapped", "plain", "unwrap"]
 
@@ -22,15 +22,16 @@ MAX_LAYERS = 8
 _ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b\][^\x07]*\x07|\x1b[()][0-9A-B]")
 _ANSI_LOST_ESCAPE = re.compile(r"\[(?:0|1|[039]\d?|1;3\d|0;3\d|0;0)m")
 _PLAIN = re.compile(r"(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)(?: \d\d-\d\d |:  )|\s+\S|Traceback ")
+_UNSEEN = {0x00A0: " ", 0x202F: " ", 0x200B: None, 0x2060: None, 0xFEFF: None}  # of web pages
 _DIGITS = "0123456789"
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 _BY_START: dict[str, tuple[Envelope, ...]] = {
     "{": (json_object,),
-    "[": (json_object, kubectl),
+    "[": (json_object, kubectl, tagged, journal),
     "<": (ietf, bsd),
-    **dict.fromkeys(_DIGITS, (stamped, markdown)),
-    **dict.fromkeys(_LETTERS, (bsd, compose, stern, markdown)),
+    **dict.fromkeys(_DIGITS, (stamped, journal, markdown)),
+    **dict.fromkeys(_LETTERS, (bsd, compose, stern, journal, tagged, markdown)),
     **dict.fromkeys(">*+`_~|•- \t", (markdown,)),
 }
 
@@ -43,21 +44,27 @@ class Unwrapped(NamedTuple):
     instance: str | None = None
     own: tuple[str, float] | None = None
     partial: bool = False
+    stream: str | None = None
+
+    @property
+    def cut_from(self) -> tuple[str | None, str | None]:
+        """Whose line a runtime cut: streams of a container are cut each for itself."""
+        return self.instance, self.stream
 
 
 def unwrap(
-    text: str, cut: Container[str | None] = (), around: Layer | None = None
+    text: str, cut: Container[tuple[str | None, str | None]] = (), around: Layer | None = None
 ) -> Iterator[Unwrapped]:
     """Yield the lines inside a physical line: one, or those of a multi-line message.
 
     Args:
         text: the physical line.
-        cut: instances whose last line a runtime cut; their next one goes on in its middle, so no
-            further wrapper is looked for in it.
+        cut: instances and streams whose last line a runtime cut; their next one goes on in its
+            middle, so no further wrapper is looked for in it.
         around: what was already taken off, where the line comes out of a document.
     """
-    if text[:1] == "\ufeff":
-        text = text[1:]
+    if not text.isascii():
+        text = text.translate(_UNSEEN)
     found = Unwrapped(plain(text))
     if around is not None:
         found = found._replace(outer=around.outer, instance=around.instance, own=around.own)
@@ -71,8 +78,9 @@ def unwrap(
             layer.instance if found.instance is None else found.instance,
             layer.own if found.own is None else found.own,
             layer.partial is True or found.partial,
+            layer.stream if found.stream is None else found.stream,
         )
-        if layer.partial is not None and (layer.partial or found.instance in cut):
+        if layer.partial is not None and (layer.partial or found.cut_from in cut):
             break
     if "\n" not in found.body:
         yield found

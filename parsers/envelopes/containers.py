@@ -3,16 +3,23 @@
 import re
 
 from parsers.envelopes.interface import Layer
-from parsers.envelopes.stamps import RFC3339, dated
+from parsers.envelopes.stamps import LEVEL, RFC3339, dated
 
-_STAMPED = re.compile(rf"{RFC3339}[ \t](?:(?:stdout|stderr) (?P<tag>[FP])(?::\S+)? ?)?", re.ASCII)
+_STAMPED = re.compile(
+    rf"{RFC3339}[ \t](?:(?P<stream>stdout|stderr) (?P<tag>[FP])(?::\S+)? ?)?", re.ASCII
+)
 _LABELS = re.compile(r"\{(?P<labels>(?:[A-Za-z_]\w*=\"(?:[^\"\\]|\\.)*\"(?:, ?)?)*)\}[ \t]")
 _LABEL = re.compile(r"(?P<name>[A-Za-z_]\w*)=\"(?P<value>(?:[^\"\\]|\\.)*)\"")
-_HOSTED = re.compile(r"(?P<host>[\w.-]+) [\w./@-]+\[\d+\]: ?")
+_HOSTED = re.compile(
+    # Without a process number only where a record follows: prose has words before a colon too.
+    rf"(?P<host>[\w.-]+) [\w./@-]+(?:\[\d+\]: ?|: (?={LEVEL}|\([A-Za-z][\w ]* pid=\d))"
+)
 _COMPOSE = re.compile(r"(?P<name>[A-Za-z][\w.-]*) +\| ?")
 _KUBECTL = re.compile(r"\[(?:pod/)?(?P<pod>[a-z0-9][\w.-]*)/(?P<container>[\w.-]+)\] ?")
+# Kubernetes ends names with characters that form no words (SafeEncodeString of apimachinery).
 _STERN = re.compile(
-    r"(?P<pod>[a-z][a-z0-9.-]*-(?:\d+|[a-z0-9]{5})) (?P<container>[a-z][a-z0-9-]*) "
+    r"(?:[a-z][a-z0-9-]* )?(?P<pod>[a-z][a-z0-9.-]*-(?:\d+|[bcdfghjklmnpqrstvwxz2456789]{5})) "
+    r"(?:› )?(?P<container>[a-z][a-z0-9-]*) "
 )
 
 INSTANCE_LABELS = ("pod", "pod_name", "instance", "container", "container_name", "host", "hostname")
@@ -35,9 +42,8 @@ def stamped(text: str) -> Layer | None:
         hosted = _HOSTED.match(body)
         if hosted is not None and not _is_level(hosted["host"]):
             instance, body = hosted["host"], body[hosted.end() :]
-    return Layer(
-        body, when[1], instance, partial=None if match["tag"] is None else match["tag"] == "P"
-    )
+    partial = None if match["tag"] is None else match["tag"] == "P"
+    return Layer(body, when[1], instance, partial=partial, stream=match["stream"])
 
 
 def _is_level(word: str) -> bool:
@@ -62,11 +68,6 @@ def kubectl(text: str) -> Layer | None:
 
 
 def stern(text: str) -> Layer | None:
-    """Take off stern's pod and container names; a pod ends in an ordinal or a five-letter hash."""
+    """Take off stern's names: a namespace it may print, pod and container."""
     match = _STERN.match(text)
-    if match is None:
-        return None
-    last = match["pod"].rpartition("-")[2]
-    if not any(char.isdigit() for char in last):
-        return None
-    return Layer(text[match.end() :], instance=match["pod"])
+    return None if match is None else Layer(text[match.end() :], instance=match["pod"])

@@ -14,6 +14,7 @@ class Layer(NamedTuple):
         own: clock and stamp where the server's own formatter is the wrapper (JSON logging).
         partial: for runtimes that cut long lines: True when the rest follows in the next line,
             False when this is all or the last piece; None for wrappers that never cut.
+        stream: which of the process' streams the line came on, where the wrapper says so.
     """
 
     body: str
@@ -21,6 +22,7 @@ class Layer(NamedTuple):
     instance: str | None = None
     own: tuple[str, float] | None = None
     partial: bool | None = None
+    stream: str | None = None
 
 
 Envelope = Callable[[str], Layer | None]

@@ -13,7 +13,22 @@ from parsers.envelopes.containers import named
 from parsers.envelopes.interface import Layer
 from parsers.envelopes.stamps import instant
 
-_MESSAGES = ("log", "MESSAGE", "line", "message", "msg", "textPayload", "event", "Line")
+_MESSAGES = (
+    "log",
+    "MESSAGE",
+    "line",
+    "message",
+    "msg",
+    "textPayload",
+    "event",
+    "Line",
+    "Message",
+    "Log",  # Azure Monitor's, by table and agent
+    "LogMessage",
+    "LogEntry",
+    "body",  # OpenTelemetry
+    "text",
+)
 _STAMPS = (
     "time",
     "timestamp",
@@ -24,13 +39,25 @@ _STAMPS = (
     "date",
     "Time",
     "created",
+    "TimeGenerated",
+    "TimeStamp",
+    "timeUnixNano",
 )
 _LEVELS = ("levelname", "level", "severity")
+_INNER = ("_source", "jsonPayload")  # where Elasticsearch and Google Cloud keep the record itself
+_DOCKER_KEYS = frozenset({"log", "stream", "time", "attrs"})
 _HEADED = re.compile(
     r"(?:\x1b\[[\d;]*m|\([^()]* pid=\d+[^()]*\) ?)*"
     r"(?:\x1b\[[\d;]*m)*(?:DEBUG|INFO|WARNING|ERROR|CRITICAL)(?::| \d\d-\d\d )"
 )
+_TAGGED = re.compile(r"(?:\[\d+\] )?[\w.*/-]+(?::|\t) ?(?=[{\[])")
 Record = dict[str, object]
+
+
+def tagged(text: str) -> Layer | None:
+    """Take off what Fluentd and Fluent Bit print before a record: a tag, a number and a tag."""
+    match = _TAGGED.match(text)
+    return None if match is None else json_object(text[match.end() :])
 
 
 def json_object(text: str) -> Layer | None:
@@ -53,9 +80,10 @@ def json_object(text: str) -> Layer | None:
 
 def json_record(record: Record, stamp: object = None) -> Layer | None:
     """Take the line out of a structured record; None when there is none in it."""
-    source = record.get("_source")
-    if isinstance(source, dict):
-        record = source
+    for name in _INNER:
+        inner = record.get(name)
+        if isinstance(inner, dict):
+            record = record | inner
     message = _message(record)
     if message is None:
         return None
@@ -66,14 +94,36 @@ def json_record(record: Record, stamp: object = None) -> Layer | None:
         when = instant(record.get(name))
     instance = _instance(record)
     level = next((record[name] for name in _LEVELS if isinstance(record.get(name), str)), None)
-    cuts = isinstance(record.get("log"), str) and "stream" in record
-    partial = not message.endswith("\n") if cuts else None
+    partial = _is_partial(record, message)
+    stream = record.get("stream")
     body = message.rstrip("\r\n")
     if level is None or "log" in record or _HEADED.match(body) is not None:
         outer = when[1] if when is not None and when[0] == "utc" else None
-        own = when if when is not None and when[0] == "local" else None
-        return Layer(body, outer, instance, own, partial)
+        own = when if when is not None and when[0] != "utc" else None
+        return Layer(
+            body, outer, instance, own, partial, stream if isinstance(stream, str) else None
+        )
     return Layer(_process(record) + body + _trace(record), None, instance, when)
+
+
+def _is_partial(record: Record, message: str) -> bool | None:
+    """Tell whether a runtime cut the line here; None where the record cannot say.
+
+    Shippers that read CRI keep its tag; docker's own file ends whole lines with a line feed, which
+    shippers take off.
+    """
+    for name in ("logtag", "_p"):
+        tag = record.get(name)
+        if tag in ("P", "F"):
+            return tag == "P"
+    flag = record.get("partial_message")  # docker's fluentd driver
+    if isinstance(flag, str):
+        return record.get("partial_last") != "true"
+    return (
+        not message.endswith("\n")
+        if record.keys() <= _DOCKER_KEYS <= record.keys() | {"attrs"}
+        else None
+    )
 
 
 def _message(record: Record) -> str | None:

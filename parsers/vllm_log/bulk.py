@@ -12,8 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from parsers.envelopes.stamps import yearless
 from parsers.vllm_log.access import path_class
-from parsers.vllm_log.header import read_processes, yearless
+from parsers.vllm_log.header import read_processes
 from parsers.vllm_log.literals import Bools, Ints, Literal, Words, sorted_by_literals
 
 Bytes = npt.NDArray[np.uint8]

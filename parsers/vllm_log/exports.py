@@ -1,11 +1,12 @@
 """Logs exported as one document: Grafana's JSON and CSV, answers of Loki and Elasticsearch.
 
 Each entry is a line with a stamp and labels. Exports are often newest first; entries are put in the
-order of their stamps.
+order of their stamps. Of a document that breaks off, the entries before the break are read.
 """
 
 import csv
 import io
+import json
 import re
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -19,15 +20,29 @@ from parsers.envelopes.json_lines import json_record
 from parsers.envelopes.stamps import instant
 from parsers.interface import Parsed, Progress, ReadOptions, Source
 from parsers.vllm_log.assemble import assemble
+from parsers.vllm_log.frames import stretch
 from parsers.vllm_log.scanner import Scanner
-from parsers.vllm_log.stretches import stretch
 from parsers.vllm_log.whole_text import descending
 
 MAX_BYTES = 1 << 30
 
 _ENTRY_KEY = re.compile(rb'"(?:line|log|message|MESSAGE|textPayload|msg)"\s*:')
-_STREAMS = re.compile(rb'"resultType"\s*:\s*"streams"|"hits"\s*:\s*\{')
-_LINE_COLUMNS = ("line", "message", "log", "body", "_source.message", "content", "@message")
+_STREAMS = re.compile(rb'"resultType"\s*:\s*"streams"|"hits"\s*:\s*\{|"events"\s*:\s*\[\s*\{')
+_PRETTY = re.compile(rb"\{\s*\n")  # ``journalctl -o json-pretty``: one object after the other
+_BETWEEN = re.compile(r"[\s,]*")
+_LINE_COLUMNS = (
+    "line",
+    "message",
+    "log",
+    "body",
+    "_source.message",
+    "content",
+    "@message",
+    "textpayload",
+    "jsonpayload.message",
+    "logentry",
+    "logmessage",
+)
 _TIME_COLUMNS = ("tsns", "timestamp", "@timestamp", "time", "date", "ts")
 
 
@@ -61,7 +76,8 @@ class LogExport:
         if head.startswith(b"["):
             return head[1:].lstrip()[:1] == b"{" and _ENTRY_KEY.search(head) is not None
         if head.startswith(b"{"):
-            return _STREAMS.search(head[:4096]) is not None
+            pretty = _PRETTY.match(head) is not None and _ENTRY_KEY.search(head) is not None
+            return pretty or _STREAMS.search(head[:4096]) is not None
         return _columns(head) is not None
 
     def parse(self, source: Source, options: ReadOptions, progress: Progress) -> Parsed:
@@ -73,44 +89,63 @@ class LogExport:
             return Parsed(FileCoverage(source.index, self.name, len(data), damaged=1, note=note))
         progress(source.path, len(data), len(data))
         scanner = Scanner()
-        for entry in _ordered(list(_entries(data))):
+        entries, broken = _entries(data)
+        for entry in _ordered(entries):
             scanner.entry(entry.layer, entry.offset)
-        for offset in _broken(data):
+        if broken is not None:
             scanner.part.lines += 1
-            scanner.part.damage(offset, "a JSON document that breaks off")
+            scanner.part.damage(broken, "a JSON document that breaks off")
         return assemble([stretch(scanner.part)], source.index, len(data), self.name)
 
 
 def _ordered(entries: list[Entry]) -> list[Entry]:
     """Put entries in the order of their stamps, and number them so that rows keep it."""
-    stamps = [entry.layer.outer for entry in entries]
+    stamps = [_stamp(entry.layer) for entry in entries]
     known = [stamp for stamp in stamps if stamp is not None]
     if len(known) == len(entries) and descending(known):
         entries = entries[::-1]
     elif len(known) == len(entries):
-        entries = sorted(entries, key=lambda entry: entry.layer.outer or 0.0)
+        entries = sorted(entries, key=lambda entry: _stamp(entry.layer) or 0.0)
     return [entry._replace(offset=number) for number, entry in enumerate(entries)]
 
 
-def _entries(data: bytes) -> Iterator[Entry]:
-    text = data.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if text.startswith((b"[", b"{")):
-        try:
-            document = orjson.loads(text)
-        except orjson.JSONDecodeError:
-            return
-        yield from (Entry(at, layer) for at, layer in enumerate(_json_layers(document)))
-    else:
-        yield from _csv_entries(data)
+def _stamp(layer: Layer) -> float | None:
+    return layer.outer if layer.outer is not None or layer.own is None else layer.own[1]
 
 
-def _broken(data: bytes) -> Iterator[int]:
+def _entries(data: bytes) -> tuple[list[Entry], int | None]:
+    """Return the entries of a document, and where it breaks off if it does."""
     text = data.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if text.startswith((b"[", b"{")):
+    if not text.startswith((b"[", b"{")):
+        return list(_csv_entries(data)), None
+    broken = None
+    try:
+        documents: list[object] = [orjson.loads(text)]
+    except orjson.JSONDecodeError:
+        documents, broken = _values(text.decode(errors="replace"))
+    layers = (layer for document in documents for layer in _json_layers(document))
+    return [Entry(at, layer) for at, layer in enumerate(layers)], broken
+
+
+def _values(text: str) -> tuple[list[object], int | None]:
+    """Read the values of an array, or those that stand one after the other, up to a break."""
+    decoder = json.JSONDecoder(strict=False)
+    values: list[object] = []
+    array = text.startswith("[")
+    at = _end_of_blanks(text, int(array))
+    while at < len(text) and not (array and text[at] == "]"):
         try:
-            orjson.loads(text)
-        except orjson.JSONDecodeError as error:
-            yield error.pos
+            value, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            return values, at
+        values.append([value] if array else value)
+        at = _end_of_blanks(text, at)
+    return values, None if at < len(text) or not array else at
+
+
+def _end_of_blanks(text: str, at: int) -> int:
+    between = _BETWEEN.match(text, at)
+    return at if between is None else between.end()
 
 
 def _json_layers(document: object) -> Iterator[Layer]:
@@ -126,9 +161,15 @@ def _json_layers(document: object) -> Iterator[Layer]:
             for stream in result:
                 if isinstance(stream, dict):
                     yield from _stream_layers(stream)
-        hits = document.get("hits")
+        hits, events = document.get("hits"), document.get("events")
         if isinstance(hits, dict):
             yield from _json_layers(hits.get("hits"))
+        elif isinstance(events, list):
+            yield from _json_layers(events)
+        elif not isinstance(result, list):
+            layer = json_record(document)
+            if layer is not None:
+                yield layer
 
 
 def _stream_layers(stream: dict[str, object]) -> Iterator[Layer]:
@@ -155,4 +196,6 @@ def _csv_entries(data: bytes) -> Iterator[Entry]:
             when = instant(row[time_at])
             labels = dict(zip(names, row, strict=False))
             outer = when[1] if when is not None and when[0] == "utc" else None
-            yield Entry(number, Layer(row[line_at].rstrip("\r\n"), outer, named(labels)))
+            own = when if when is not None and when[0] != "utc" else None
+            body = row[line_at].rstrip("\r\n")
+            yield Entry(number, Layer(body, outer, named(labels), own))

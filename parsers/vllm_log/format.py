@@ -13,10 +13,10 @@ from parsers.read_ahead import Peeked, ReadAhead
 from parsers.vllm_log.assemble import REQUEST_ROWS_BYTES, assemble
 from parsers.vllm_log.chunks import ChunkReader, Readable
 from parsers.vllm_log.division import file_tasks, stream_tasks
+from parsers.vllm_log.frames import Stretch, stretch
 from parsers.vllm_log.parallel import WORTH_BYTES, Task, read_tasks, workers_for
 from parsers.vllm_log.scanner import Scanner
-from parsers.vllm_log.stretches import Stretch, stretch
-from parsers.vllm_log.whole_text import WHOLE_BYTES, broken_width, joined, newest_first, split
+from parsers.vllm_log.whole_text import WHOLE_BYTES, broken, joined, newest_first, split
 
 PART_BYTES = 8 << 20
 ALONE_BYTES = 64 << 20  # of a stream of unknown length, before workers are started
@@ -79,16 +79,16 @@ class VllmLog:
 
 def _whole(source: Source) -> Parsed | None:
     """Read a source as a whole if its lines must be turned round or put together first."""
-    width = broken_width(source.head)
+    how = broken(source.head)
     backwards = newest_first(source.head)
-    if width is None and not backwards:
+    if how is None and not backwards:
         return None
     with source.open() as stream:
         data = stream.read(WHOLE_BYTES + 1)
     if len(data) > WHOLE_BYTES:
         return None
     text = split(data)
-    found = list(text if width is None else joined(text, width))
+    found = list(text if how is None else joined(text, how))
     if found and not found[-1][1]:
         found.pop()
     if backwards:

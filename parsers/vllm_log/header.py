@@ -9,11 +9,10 @@ stamp has neither year nor zone. Custom formatters (`VLLM_LOGGING_CONFIG_PATH`) 
 """
 
 import re
-from calendar import timegm
 from functools import lru_cache
 from typing import NamedTuple
 
-from parsers.envelopes.stamps import dated
+from parsers.envelopes.stamps import dated, yearless
 
 _PROCESS = re.compile(
     r"\((?P<name>[A-Za-z_](?:[^()]|\((?:[^()]|\([^()]*\))*\))*?)(?: rank=\d+)? pid=(?P<pid>\d+)"
@@ -23,18 +22,20 @@ _REPEATED = re.compile(r" \[repeated \d+x across cluster\](?: \(Ray .*\))?$")
 _REPEATED_END = ("across cluster]", ")")
 _LEVELS = r"(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL)"
 _HEAD = re.compile(
-    rf"\[?(?P<level>{_LEVELS})\]?:? {{1,8}}(?P<stamp>\d\d-\d\d \d\d:\d\d:\d\d) "
+    rf"\[?(?P<level>{_LEVELS})\]?:? {{1,8}}(?P<stamp>\d\d-\d\d \d\d:\d\d:\d\d)(?:[.,]\d{{1,9}})? "
     r"(?:\[?(?P<file>[\w./<>-]+\.\w+):(?P<line>\d+)\]? ?)?"
 )
 _COLOUR = re.compile(r"\x1b\[[\d;]*m")
-_BARE = re.compile(rf"\[?(?P<level>{_LEVELS})\]?(?:: +| +)")
+_BARE = re.compile(  # ``logging.basicConfig`` puts the logger's name behind the level
+    rf"\[?(?P<level>{_LEVELS})\]?(?::(?:[A-Za-z_][\w.-]*):|: +| +)"
+)
 _DATED = re.compile(
     r"[\[(]?(?P<date>\d{4}[-/]\d\d[-/]\d\d)[T ](?P<time>\d\d:\d\d:\d\d)(?P<fraction>[.,]\d+)?"
-    r"(?P<zone> ?(?:Z|UTC|[+-]\d\d:?\d\d))?[\])]?(?: ?[-|:,] ?| +|(?=\[)|$)"
+    r"(?P<zone> ?(?:Z|UTC|[+-]\d\d:?\d\d))?[\])]?(?: *[-|:,] ?|[ \t]+|(?=\[)|$)"
 )
 _LEVEL_FIRST = re.compile(rf"\[?(?P<level>{_LEVELS})\]?:? +(?=[\[(]?\d{{4}}[-/]\d\d[-/]\d\d[T ])")
 _ORIGIN = re.compile(
-    rf"(?:\[?(?:{_LEVELS}|vllm[\w.]*|uvicorn[\w.]*|MainProcess|[\w./-]+\.py:\d+|\d+)\]?"
+    rf"(?:\[?(?:{_LEVELS}|vllm[\w.]*(?::[\w<>]+)?(?::\d+)?|uvicorn[\w.]*(?::[\w<>]+)?(?::\d+)?|MainProcess|[\w./-]+\.py:\d+|\d+)\]?"
     r"(?: +- +| *\| *|: +|\] +| +(?=\[)| +))"
 )
 
@@ -79,23 +80,6 @@ def process_of(name: str, pid: str) -> Process:
             rank = match["dp"]
             return Process(family, None if rank is None else str(int(rank)), int(pid[:18]))
     return Process(name, None, int(pid[:18]))
-
-
-@lru_cache(maxsize=65536)
-def yearless(stamp: str) -> float | None:
-    """Read ``MM-DD HH:MM:SS`` as seconds of the leap year 1972; None when it is no date.
-
-    >>> yearless("01-02 00:00:01") - yearless("01-01 00:00:00")
-    86401.0
-    """
-    month, day = int(stamp[:2]), int(stamp[3:5])
-    hour, minute, second = int(stamp[6:8]), int(stamp[9:11]), int(stamp[12:14])
-    lengths = (31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
-    if not (1 <= month <= 12 and 1 <= day <= lengths[month - 1]):
-        return None
-    if hour > 23 or minute > 59 or second > 60:
-        return None
-    return float(timegm((1972, month, day, hour, minute, second)))
 
 
 def read_head(text: str) -> Head:

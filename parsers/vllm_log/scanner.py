@@ -7,6 +7,7 @@ lines before it is filled in when the parts are put together.
 
 import json
 import re
+from itertools import pairwise
 
 import orjson
 
@@ -31,8 +32,9 @@ MAX_TEXT = 2000  # characters of a text field
 
 _MATCHED, _UNKNOWN, _IGNORED = 0, 1, 2  # of several records on a line, the lowest holds
 _INNER = re.compile(
-    r" (?=(?:\([A-Za-z]\w* pid=\d+\) )?(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL) "
-    r"\d\d-\d\d \d\d:\d\d:\d\d \[?[\w./]+\.py:\d+\])"
+    r"(?:^|\s|(?<=[:\]}]))(?P<record>(?:\([A-Za-z][\w ]* pid=\d+(?:, ip=[\d.]+)?\) ?)*"
+    r"(?:(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL) "
+    r"\d\d-\d\d \d\d:\d\d:\d\d \[?[\w./<>-]+\.py:\d+\]|(?:INFO: {5}|WARNING:  |ERROR:    )\S))"
 )
 _FREE_TEXT = ("Received request ", "Generated response ")
 _TRACEBACK = "Traceback (most recent call last)"
@@ -72,7 +74,7 @@ class Scanner:
         self.stats_lines = 0
         self.stamped: tuple[str, float] | None = None
         self._unknown = ""
-        self._pending: dict[str | None, str] = {}
+        self._pending: dict[tuple[str | None, str | None], str] = {}
 
     @property
     def holds_cut_lines(self) -> bool:
@@ -144,7 +146,7 @@ class Scanner:
         first = True
         for record in unwrap(text, self._pending, around):
             if record.partial:
-                self._pending[record.instance] = self._held(record).body
+                self._pending[record.cut_from] = self._held(record).body
                 continue
             if self._pending:
                 record = self._held(record)
@@ -155,7 +157,7 @@ class Scanner:
 
     def _held(self, record: Unwrapped) -> Unwrapped:
         """Put what the runtime cut off before in front of a line."""
-        held = self._pending.pop(record.instance, None)
+        held = self._pending.pop(record.cut_from, None)
         if held is None or len(held) > MAX_LINE_BYTES:
             return record
         return record._replace(body=plain(held + record.body))
@@ -165,20 +167,27 @@ class Scanner:
         if head.stamp is None and wrapped.own is not None:
             head = head._replace(clock=wrapped.own[0], stamp=wrapped.own[1])
         message = head.message
-        if ".py:" in message and not message.startswith(_FREE_TEXT):
-            inner = _INNER.search(message)
-            if inner is not None:
-                own = head._replace(message=message[: inner.start()])
-                rest = wrapped._replace(body=message[inner.end() :], own=None)
-                return min(self._message(own, wrapped, offset), self._record(rest, offset))
-        return self._message(head, wrapped, offset)
+        several = (".py:" in message or ":    " in message) and not message.startswith(_FREE_TEXT)
+        begins = [match.start("record") for match in _INNER.finditer(message)] if several else []
+        if not begins:
+            return self._message(head, wrapped, offset)
+        status = self._message(head._replace(message=message[: begins[0]]), wrapped, offset)
+        if status == _UNKNOWN and head.level is None:
+            status = _IGNORED  # a prefix that no envelope knows
+        for begin, end in pairwise((*begins, len(message))):
+            head = read_head(message[begin:end])
+            if head.message.startswith(_FREE_TEXT):
+                # What looks like a record behind it is quoted in it.
+                return min(status, self._message(read_head(message[begin:]), wrapped, offset))
+            status = min(status, self._message(head, wrapped, offset))
+        return status
 
     def _message(self, head: Head, wrapped: Unwrapped, offset: int) -> int:
         part = self.part
         if head.stamp is not None:
             self.stamp(wrapped.instance, head.clock, head.stamp)
         message = head.message.rstrip("\r\n")
-        if head.stamp is None and '" ' in message:
+        if '" ' in message and " HTTP/" in message:
             access = ACCESS.fullmatch(message.strip())
             if access is not None:
                 self._tally(wrapped, offset, access["status"], path_class(access["path"]))

@@ -1,6 +1,7 @@
 """A line says the same whatever it is wrapped in."""
 
 import importlib.util
+import json
 from pathlib import Path
 
 import polars as pl
@@ -19,7 +20,10 @@ wrapping = _load("wrapping")
 support = _load("conftest")
 
 LOGS = ("long-context-v032", "eviction-v085-v0", "preemption-v0112", "startup-failure-v032")
-STAMPED = {"docker-json", "docker-logs-t", "cri", "kubectl", "logcli", "syslog-5424", "compose-t"}
+STAMPED = {
+    *("docker-json", "docker-logs-t", "cri", "kubectl", "logcli", "syslog-5424", "compose-t"),
+    *("fluent-bit-cri", "fluent-bit-stdout", "journald-unix", "azure", "google"),
+}
 RAY = {"ray", "ray-serve", "ray-repeated"}
 
 
@@ -60,6 +64,9 @@ def test_wrapped_lines_give_the_same_rows(parse, wrapper, log):
         ("journald-iso", "gpu-node-1"),
         ("journald-json", "gpu-node-1"),
         ("docker-json", None),
+        ("stern-letters", "vllm-deployment-abcde-xkqzw"),
+        ("stern-namespace", "vllm-7f9c4d-x2x4z"),
+        ("journald-full", "node-1"),
     ],
 )
 def test_wrappers_name_the_instance(parse, wrapper, instance):
@@ -100,6 +107,25 @@ STATS_FIELDS = (
             1778572899.5,
         ),
         (STATS, "none", None),
+        (f"INFO:vllm.v1.metrics.loggers:Engine 000: {STATS}", "none", None),
+        (f"INFO 05-12 08:01:39,123 [loggers.py:80] Engine 000: {STATS}", "yearless", 0.0),
+        (
+            f"2026-05-12 08:01:39.500 | INFO     | vllm.v1.metrics.loggers:log:118 - {STATS}",
+            "local",
+            1778572899.5,
+        ),
+        (f"2026-05-12 08:01:39.500\t{STATS}", "local", 1778572899.5),
+        (
+            f'{{"asctime": "05-12 08:01:39", "levelname": "INFO", "message": "{STATS}"}}',
+            "yearless",
+            0.0,
+        ),
+        (
+            '{"severity": "INFO", "timestamp": {"seconds": 1778572899, "nanos": 500000000}, '
+            f'"message": "{STATS}"}}',
+            "utc",
+            1778572899.5,
+        ),
         (f"roughput: 5.0 tokens/s, {STATS.partition(', ')[2]}", "none", None),
     ],
 )
@@ -133,3 +159,39 @@ def test_a_prompt_that_quotes_a_log_line_is_no_log_line(parse):
         "prompt_token_ids: None, lora_request: None."
     )
     assert parse(line.encode()).events["kind"].to_list() == ["request_received"]
+
+
+ACCESS = '10.0.0.9:54321 - "POST /v1/completions HTTP/1.1" 503'
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"INFO:     {ACCESS} Service Unavailable",
+        f"server.log:123:INFO:     {ACCESS} Service Unavailable",
+        f"[gpu-node-7] INFO:     {ACCESS} Service Unavailable",
+        f"2026-05-12 08:01:39,500 - uvicorn.access - INFO - {ACCESS}",
+        f"INFO:uvicorn.access:{ACCESS}",
+        '{"asctime": "2026-05-12 08:01:39,500", "levelname": "INFO", "name": "uvicorn.access", '
+        f'"message": {json.dumps(ACCESS)}}}',
+    ],
+)
+def test_refused_requests_count_whoever_formats_their_line(parse, line):
+    events = parse(f"INFO 05-12 08:01:39 [loggers.py:80] {STATS}\n{line}\n".encode()).events
+    counted = events.filter(pl.col("kind") == "http_access")
+    assert counted["fields"].to_list() == ['{"status":503,"path_class":"api","count":1}']
+
+
+def test_a_prefix_that_no_wrapper_is_known_for_hides_nothing(parse):
+    data = support.recorded("long-context-v032")
+    lines = data.decode().replace("\r", "").split("\n")[:-1]
+    plain = parse("".join(f"{line}\n" for line in lines).encode())
+    wrapped = parse("".join(f"[node 7/rack 3] {line}\n" for line in lines).encode())
+    assert comparable(wrapped) == comparable(plain)
+
+
+def test_ten_thousand_records_on_one_line(parse):
+    record = f"INFO 05-12 08:01:39 [loggers.py:80] Engine 000: {STATS}"
+    parsed = parse(" ".join([record] * 10_000).encode())
+    assert parsed.events.height == 10_000
+    assert parsed.coverage.matched == 1

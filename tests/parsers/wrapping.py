@@ -37,6 +37,17 @@ def cri_partial(lines: list[str]) -> bytes:
     return "".join(out).encode()
 
 
+def cri_streams(lines: list[str]) -> bytes:
+    """Cut each line on one stream while the other one goes on."""
+    out: list[str] = []
+    for i, line in enumerate(lines):
+        cut = min(60, len(line) // 2)
+        out.append(f"{nano(i)} stdout P {line[:cut]}\n")
+        out.append(f"{nano(i)} stderr F   | between\n")
+        out.append(f"{nano(i)} stdout F {line[cut:]}\n")
+    return "".join(out).encode()
+
+
 def docker_partial(lines: list[str]) -> bytes:
     out: list[str] = []
     for i, line in enumerate(lines):
@@ -74,11 +85,22 @@ WRAPPERS: dict[str, Wrap] = {
     "compose-t": each(lambda i, line: f"vllm-1  | {nano(i)} {line}"),
     "cri": each(lambda i, line: f"{nano(i)} stdout F {line}"),
     "cri-partial": cri_partial,
+    "cri-streams": cri_streams,
     "kubectl": each(lambda i, line: f"[pod/vllm-7f9c4d-x2x4z/server] {nano(i)} {line}"),
     "kubectl-prefix": each(lambda i, line: f"[pod/vllm-7f9c4d-x2x4z/server] {line}"),
     "stern": each(lambda i, line: f"vllm-7f9c4d-x2x4z server {line}"),
     "stern-t": each(lambda i, line: f"vllm-0 server {nano(i)} {line}"),
     "journald": each(lambda i, line: f"May 12 08:01:39 gpu-node-1 vllm[812]: {line}"),
+    "stern-letters": each(lambda i, line: f"vllm-deployment-abcde-xkqzw vllm {line}"),
+    "stern-namespace": each(lambda i, line: f"prod vllm-7f9c4d-x2x4z server {line}"),
+    "stern-arrow": each(lambda i, line: f"vllm-7f9c4d-x2x4z › server {line}"),
+    "journald-precise": each(lambda i, line: f"May 12 08:01:39.331095 node-1 vllm[812]: {line}"),
+    "journald-full": each(
+        lambda i, line: f"Tue {when(i):%Y-%m-%d %H:%M:%S} UTC node-1 vllm[812]: {line}"
+    ),
+    "journald-unix": each(lambda i, line: f"{when(i).timestamp():.6f} node-1 vllm[812]: {line}"),
+    "journald-monotonic": each(lambda i, line: f"[ 8123.{i:06}] node-1 vllm[812]: {line}"),
+    "ts": each(lambda i, line: f"May 12 08:01:39 {line}" if line[:1] in "(DIWEC" else line),
     "journald-iso": each(
         lambda i, line: f"{when(i):%Y-%m-%dT%H:%M:%S}+0000 gpu-node-1 vllm[812]: {line}"
     ),
@@ -107,6 +129,28 @@ WRAPPERS: dict[str, Wrap] = {
             {"date": micros(i) / 1e6, "log": line, "kubernetes": {"pod_name": "vllm-0"}}
         )
     ),
+    "fluent-bit-cri": each(
+        lambda i, line: json.dumps(
+            {"time": nano(i), "stream": "stdout", "_p": "F", "log": line, "kubernetes": {}}
+        )
+    ),
+    "fluent-bit-no-tag": each(
+        lambda i, line: json.dumps({"date": micros(i) / 1e6, "stream": "stdout", "log": line})
+    ),
+    "fluent-bit-stdout": each(
+        lambda i, line: (
+            f"[0] kube.vllm: [[{micros(i) / 1e6:.6f}, {{}}], {json.dumps({'log': line})}]"
+        )
+    ),
+    "fluentd-file": each(
+        lambda i, line: f"{nano(i)}\tkube.vllm\t{json.dumps({'log': line, 'stream': 'stdout'})}"
+    ),
+    "azure": each(
+        lambda i, line: json.dumps({"TimeGenerated": nano(i), "PodName": "v", "LogMessage": line})
+    ),
+    "google": each(
+        lambda i, line: json.dumps({"timestamp": nano(i), "jsonPayload": {"message": line}})
+    ),
     "elasticsearch": each(
         lambda i, line: json.dumps(
             {
@@ -131,6 +175,7 @@ WRAPPERS: dict[str, Wrap] = {
     ),
     "colours": each(colours),
     "lost-escape": each(lost_escape),
+    "no-break-spaces": each(lambda i, line: line.replace(" ", "\u00a0")),
     "crlf": each(lambda i, line: line + "\r"),
     "bom": lambda lines: b"\xef\xbb\xbf" + "".join(f"{line}\n" for line in lines).encode(),
     "progress": each(progress),
