@@ -5,7 +5,7 @@ the engine's own counters cannot tell. A restart that brings the hits back, or a
 model that kept them on its share of the same traffic, can.
 
 Zero hits with several requests running also rule out eviction: requests that run together pin what
-they share, whatever was recycled.
+they share, whatever was recycled. One hit rules out a cache that stopped working.
 """
 
 import polars as pl
@@ -29,6 +29,17 @@ _KEPT = 0.7
 _LEAST_REQUESTS = 100.0
 _LEAST_POINTS = 8
 _SEVERAL = 2.0
+# What hangs together with a change of prompts by itself stays within this factor of what it was
+# (diagnosis.md 3.5: a quarter longer prompts are other traffic).
+_ALIKE = 1.25
+_EMPTYING = ("restart", "start", "reset", "sleep")
+ROOM = 0.6
+"""Usage up to which there is no doubt that the pool had room, ratio (guess)."""
+LEAST_RESIDENCE_S = 15.0
+"""Shorter survival of blocks explains any miss; the probe of diagnosis.md begins at 5 and 15 s."""
+DOUBT = 0.4
+"""Share of a vanished hit rate left to a defect of the engine where the figures show no change of
+the traffic: not less likely than that, and less likely than a new template (guess)."""
 
 
 def low_time(case: Case, episode: Episode) -> Span:
@@ -40,10 +51,69 @@ def low_time(case: Case, episode: Episode) -> Span:
 
 
 def hits_vanished(case: Case, episode: Episode) -> bool:
-    """Tell whether not one of several requests at a time hit anything after the fall."""
-    seen = figures(case.timeline, low_time(case, episode))
+    """Tell whether not one of several requests at a time hit anything after the fall.
+
+    Counters tell exactly; a rate that was recovered from an average only to its rounding.
+    """
+    low = low_time(case, episode)
+    seen = figures(case.timeline, low)
     together = seen.running is None or seen.running >= _SEVERAL
-    return seen.hit_rate is not None and seen.hit_rate <= ZERO_RATE and together
+    rows = case.timeline.grid.filter((pl.col("time") > low.start) & (pl.col("time") <= low.end))
+    name = next((n for n in ("cached_tokens", "hits") if case.timeline.has(n)), None)
+    gone = seen.hit_rate is not None and seen.hit_rate <= ZERO_RATE
+    if name is not None and gone:
+        gone = float(rows[name].sum()) == 0.0
+    return gone and together
+
+
+def lookups_may_fail(
+    case: Case,
+    episode: Episode,
+    room: float = ROOM,
+    residence_s: float = LEAST_RESIDENCE_S,
+    requests: float = _LEAST_REQUESTS,
+) -> bool:
+    """Tell whether hits stopped as they do when a cache stops working.
+
+    Nothing at all hits from the complete fall on, over enough requests, with no event that empties
+    a cache at the onset, in a pool with room in which blocks survive.
+
+    Args:
+        case: the case.
+        episode: its fall.
+        room: usage up to which the pool had room, ratio.
+        residence_s: least survival of a released block.
+        requests: least requests behind the zero.
+    """
+    counted = figures(case.timeline, low_time(case, episode)).requests
+    if not hits_vanished(case, episode) or (counted is not None and counted < requests):
+        return False
+    if any(
+        mark.kind in _EMPTYING
+        and episode.onset[0] - SLACK_S <= mark.time <= episode.onset[1] + SLACK_S
+        for mark in case.timeline.marks
+    ):
+        return False
+    seen = case.after
+    if seen.usage_max is None or seen.usage_max > room or seen.preemptions:
+        return False
+    return seen.residence_s is None or seen.residence_s >= residence_s
+
+
+def nothing_else_changed(case: Case) -> bool:
+    """Tell whether prompts stayed as long, and requests held as much of the pool as before.
+
+    Running requests that stop sharing hold more each; prompts of another kind have another length.
+    Where neither moved, only the hits did. (A cache that stops working ends sharing as well, so
+    requests that hold more do not rule it out; they are what new prompts are known to look like.)
+    """
+    before = case.before
+    pairs = [
+        (getattr(before, name), getattr(case.after, name))
+        for name in ("prompt_len", "usage_per_running")
+    ]
+    known = [(old, new) for old, new in pairs if old and new is not None]
+    return bool(known) and all(1 / _ALIKE < new / old < _ALIKE for old, new in known)
 
 
 def back_by_restart(case: Case, episode: Episode) -> Exhibit | None:

@@ -17,12 +17,13 @@ How it decides
     tokens, a fall at once with load unchanged, and hits that go to exactly zero.
 
 When it is silent
-    Less than a tenth of the fall is diversity; or hits vanished and the traffic is proven to go on
+    Less than a tenth of the fall is diversity; hits vanished and the traffic is proven to go on
     repeating (a restart brought them back, a replica of the same model kept them).
 
 False positives
     A suddenly larger set of live prefixes also falls in one step with load unchanged: from counters
-    alone that is not decidable, and the weight stays middling.
+    alone that is not decidable, and the weight stays middling. Hits that vanish in a roomy pool
+    while nothing else changes may be a cache that stopped working: then it stays undecided.
 
 What to do
     Put stable text first in the prompt template; keep sessions on their replica; give one-off
@@ -41,8 +42,8 @@ from forensics.catalog.messages import Message
 from rules.actions import fix_template, larger_batch, potential, probe, route_by_prefix
 from rules.exhibits import compare
 from rules.interface import Case, Opinion, Params, Severity
-from rules.prefix_cache.strength import strength
-from rules.repeats import still_repeats
+from rules.prefix_cache.strength import UNDECIDED, strength
+from rules.repeats import DOUBT, lookups_may_fail, nothing_else_changed, still_repeats
 from rules.workload import ONE_OFF, workload
 
 
@@ -78,11 +79,15 @@ class DiversityLoss:
         share = case.attribution.share("diversity")
         if share < self.params.least_share or still_repeats(case, case.episode) is not None:
             return None
-        decided = case.attribution.decided
+        exact = case.attribution.basis == "exact"
+        # Nothing but the hits changed: a cache that stopped working looks the same.
+        doubt = not exact and lookups_may_fail(case, case.episode) and nothing_else_changed(case)
+        decided = case.attribution.decided and not doubt
+        weight = strength(case.attribution, "diversity")
         return Opinion(
             rule_id=self.id,
             cause=self.name,
-            weight=strength(case.attribution, "diversity"),
+            weight=min(UNDECIDED, weight) if doubt else weight,
             severity=self.severity,
             summary=Message(
                 "PC103.summary" if decided else "PC103.undecided",
@@ -93,7 +98,7 @@ class DiversityLoss:
                     "usage": case.after.usage_max,
                 },
             ),
-            share=share,
+            share=share * (1.0 - DOUBT) if doubt else share,
             onset=case.episode.onset,
             end=case.episode.end if case.episode.recovered else None,
             for_=(
@@ -110,6 +115,10 @@ class DiversityLoss:
                 probe(3),
                 *((larger_batch(4),) if case.episode.level <= ONE_OFF else ()),
             ),
-            would_decide=potential(case),
-            missing=() if decided else ("request contents or block histograms",),
+            would_decide=Message("decide.repeat") if doubt else potential(case),
+            missing=()
+            if decided
+            else ("request contents or a second replica",)
+            if doubt
+            else ("request contents or block histograms",),
         )

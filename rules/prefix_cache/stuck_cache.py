@@ -14,12 +14,13 @@ Evidence it needs
 
 How it decides
     Zero hits, room and no preemption alone are also what a new template at the head of every prompt
-    looks like, so the weight stays low. It becomes strong when the requests' own contents still
-    repeat, when a replica of the same model keeps its hits meanwhile, or when the hits came back
-    with a restart and not before.
+    looks like, so the weight stays low, and a little less so where neither the length of prompts
+    nor what a running request holds changed with the hits. It becomes strong when the requests' own
+    contents still repeat, when a replica of the same model keeps its hits meanwhile, or when the
+    hits came back with a restart and not before.
 
 When it is silent
-    Some requests still hit, the pool was tight, blocks survive a few seconds only, a restart or
+    Any request still hits, the pool was tight, blocks survive a few seconds only, a restart or
     reset lies at the onset, or the contents show that sharing ended.
 
 False positives
@@ -39,14 +40,19 @@ References
 
 from dataclasses import dataclass
 
-from forensics.attribution import figures
 from forensics.catalog.messages import Message
-from forensics.episodes import Episode
 from rules.exhibits import compare
 from rules.interface import Action, Case, Opinion, Params, Severity
-from rules.repeats import SLACK_S, back_by_restart, hits_vanished, low_time, peer_that_kept
-
-_EMPTYING = ("restart", "start", "reset", "sleep")
+from rules.repeats import (
+    DOUBT,
+    LEAST_RESIDENCE_S,
+    ROOM,
+    back_by_restart,
+    lookups_may_fail,
+    low_time,
+    nothing_else_changed,
+    peer_that_kept,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,14 +68,16 @@ class StuckCacheParams(Params):
         least_requests: behind the zero; 100 is diagnosis.md, section 0, less where nothing counts.
         alone: weight from counters alone, below what a verdict needs (guess).
         alone_share: share of the fall claimed then: named as a runner-up, never as a part (guess).
+        alike: both of them where nothing but the hits changed: a candidate of equal rank (guess).
     """
 
     least_before: float = 0.1
-    room: float = 0.6
-    least_residence_s: float = 15.0
+    room: float = ROOM
+    least_residence_s: float = LEAST_RESIDENCE_S
     least_requests: float = 100.0
     alone: float = 0.3
     alone_share: float = 0.1
+    alike: float = DOUBT
 
 
 class StuckCache:
@@ -90,17 +98,21 @@ class StuckCache:
         episode = case.episode
         if episode is None or episode.before < self.params.least_before:
             return None
-        if not self._frozen(case, episode) or not self._had_room(case):
+        told = self.params
+        if not lookups_may_fail(
+            case, episode, told.room, told.least_residence_s, told.least_requests
+        ):
             return None
         exact = case.attribution is not None and case.attribution.basis == "exact"
         changed = case.attribution.share("diversity") if case.attribution and exact else None
         if changed is not None and changed >= 0.5:
             return None
         back, peer = back_by_restart(case, episode), peer_that_kept(case, episode)
-        weight = self.params.alone
+        alike = nothing_else_changed(case)
+        weight = alone = told.alike if alike else told.alone
         weight = max(weight, 0.98 * (1.0 - changed) if changed is not None else 0.0)
         weight = max(weight, 0.9 if back is not None else 0.0, 0.8 if peer is not None else 0.0)
-        proven = weight > self.params.alone
+        proven = weight > alone
         shown = [*compare(case, "hit_rate", note=Message("note.hits_zero"))]
         shown += [item for item in (back, peer) if item is not None]
         shown += compare(case, "usage_max", note=Message("note.pool_had_room"))
@@ -117,7 +129,7 @@ class StuckCache:
                     "usage": case.after.usage_max,
                 },
             ),
-            share=weight if proven else self.params.alone_share,
+            share=weight if proven or alike else told.alone_share,
             onset=episode.onset,
             end=low_time(case, episode).end if episode.recovered or back else None,
             for_=(*shown, *compare(case, "residence_s", "prompt_len", "requests_per_s")),
@@ -129,22 +141,3 @@ class StuckCache:
             would_decide=None if proven else Message("decide.repeat"),
             missing=() if proven else ("request contents or a second replica",),
         )
-
-    def _frozen(self, case: Case, episode: Episode) -> bool:
-        """Tell whether nothing at all was hit once the fall was complete, with no event behind."""
-        seen = figures(case.timeline, low_time(case, episode))
-        if not hits_vanished(case, episode):
-            return False
-        if seen.requests is not None and seen.requests < self.params.least_requests:
-            return False
-        return not any(
-            mark.kind in _EMPTYING
-            and episode.onset[0] - SLACK_S <= mark.time <= episode.onset[1] + SLACK_S
-            for mark in case.timeline.marks
-        )
-
-    def _had_room(self, case: Case) -> bool:
-        seen = case.after
-        if seen.usage_max is None or seen.usage_max > self.params.room or seen.preemptions:
-            return False
-        return seen.residence_s is None or seen.residence_s >= self.params.least_residence_s

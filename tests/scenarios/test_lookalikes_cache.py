@@ -1,5 +1,7 @@
 """Look-alikes of a lost cache: what the hit rate alone would take for one another."""
 
+import pytest
+
 from forensics.catalog.messages import render
 from forensics.pipeline import analyze
 
@@ -92,13 +94,18 @@ def test_prompts_that_stopped_sharing(server) -> None:
     assert verdict.cause == "prefix-diversity-loss"
 
 
-def test_zero_hits_without_any_proof_never_count_as_eviction(server) -> None:
-    """From counters alone a stuck cache and a new template look the same: the other is named."""
-    path = server().always(usage=0.2).during(500, 1201, hit=0, ttft=0.5).write()
-    analysis = analyze([path])
+@pytest.mark.parametrize("release", ["0.10.2", "0.21.0", "0.32.0"])
+@pytest.mark.parametrize("log", [True, False], ids=["log-too", "metrics-alone"])
+def test_zero_hits_for_everyone_and_nothing_else_are_undecided(server, release, log) -> None:
+    """From counters alone a stuck cache and a new template look the same: both are weighed."""
+    frozen = server(version=release).always(usage=0.2).during(500, 1201, hit=0, ttft=0.5)
+    analysis = analyze([frozen.write(log=log)])
+    verdict = analysis.verdict
+    assert verdict.cause == "insufficient-evidence"
+    assert [cause for cause, _ in verdict.candidates] == ["prefix-diversity-loss", "stuck-cache"]
+    assert [share for _, share in verdict.candidates] == pytest.approx([0.6, 0.4], abs=0.1)
+    assert "same prompt" in render(verdict.runner_up.would_decide)
     assert "eviction-pressure" not in _causes(analysis)
-    assert any(item.cause == "stuck-cache" for item in analysis.weighed)
-    assert analysis.verdict.runner_up is not None
 
 
 def test_restart_with_a_smaller_pool_is_cold_first_and_eviction_stays(server) -> None:
