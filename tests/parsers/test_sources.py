@@ -12,6 +12,7 @@ import zstandard
 
 import parsers
 from forensics.errors import InputError
+from parsers import reading
 from parsers.interface import ReadOptions
 
 LINE = (
@@ -190,13 +191,13 @@ def test_standard_input(monkeypatch):
 def test_a_file_that_vanishes_after_it_was_found(tmp_path, monkeypatch):
     (tmp_path / "a.log").write_bytes(log(1))
     (tmp_path / "b.log").write_bytes(log(2))
-    discover = parsers.discover
+    discover = reading.discover
 
     def vanishing(paths, limit):
         found = list(discover(paths, limit))
         (tmp_path / "a.log").unlink()
         return found
 
-    monkeypatch.setattr(parsers, "discover", vanishing)
+    monkeypatch.setattr(reading, "discover", vanishing)
     evidence = parsers.read([str(tmp_path)])
     assert [one.format for one in evidence.coverage] == ["unreadable", "vllm-log"]

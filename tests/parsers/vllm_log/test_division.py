@@ -196,3 +196,15 @@ def test_pods_of_one_file_keep_their_own_stamps_wherever_it_is_cut(data):
     assert {row[5] for row in events} == {"vllm-0", "vllm-1", "vllm-2"}
     for row in events:
         assert row[3] // 3600 % 24 == 10 + int(row[5][-1])
+
+
+def test_a_worker_process_imports_no_library_of_tables():
+    import subprocess
+    import sys
+
+    code = (
+        "import parsers.vllm_log.parallel, sys; "
+        "print(sorted({'polars', 'pyarrow'} & {*sys.modules}))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
