@@ -20,8 +20,8 @@ from parsers.envelopes.json_lines import json_record
 from parsers.envelopes.stamps import instant
 from parsers.interface import Parsed, Progress, ReadOptions, Source
 from parsers.vllm_log.assemble import assemble
-from parsers.vllm_log.frames import stretch
 from parsers.vllm_log.scanner import Scanner
+from parsers.vllm_log.stretches import stretch
 from parsers.vllm_log.whole_text import descending
 
 MAX_BYTES = 1 << 30

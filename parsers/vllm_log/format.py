@@ -13,9 +13,9 @@ from parsers.read_ahead import Peeked, ReadAhead
 from parsers.vllm_log.assemble import REQUEST_ROWS_BYTES, assemble
 from parsers.vllm_log.chunks import ChunkReader, Readable
 from parsers.vllm_log.division import file_tasks, stream_tasks
-from parsers.vllm_log.frames import Stretch, stretch
 from parsers.vllm_log.parallel import WORTH_BYTES, Task, read_tasks, workers_for
 from parsers.vllm_log.scanner import Scanner
+from parsers.vllm_log.stretches import Stretch, stretch
 from parsers.vllm_log.whole_text import WHOLE_BYTES, broken, joined, newest_first, split
 
 PART_BYTES = 8 << 20
