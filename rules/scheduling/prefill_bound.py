@@ -17,7 +17,10 @@ How it decides
     the computed prompt tokens of a step (tokens per second times inter-token latency) are held
     against max_num_batched_tokens: from half of it on, prefill fills the steps. Without that pair:
     at least four computed prompt tokens per generated one, with inter-token or prefill time grown
-    1.5-fold. From stats lines alone: at least eight per generated one, at a steady rate.
+    1.5-fold (from stats lines: running requests over tokens per second). Where nothing came before
+    to compare with: at least eight per generated one, at a steady rate. Where the seats are not
+    known they may be what binds, unless a step holds more prompt tokens than half of the smallest
+    default budget.
 
 When it is silent
     The pool is full, the seats are taken, nothing waits, or prompts are few against answers: then
@@ -42,11 +45,19 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from forensics.attribution import Figures
 from forensics.catalog.messages import Message
 from forensics.episodes import Run, runs
 from rules.exhibits import compare, stated
 from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
+from rules.prefill import (
+    FILLED,
+    MOSTLY_PROMPTS,
+    SMALLEST_BUDGET,
+    computed_tps,
+    per_generated,
+    per_step,
+    slowed,
+)
 from rules.windows import seen_in
 
 
@@ -57,21 +68,14 @@ class PrefillBoundParams(Params):
     Attributes:
         least_s: shorter queues are bursts, seconds (guess: six stats intervals).
         room: usage that leaves the pool out of it, ratio.
-        filled: share of the step budget taken by prompts; from a half on prefill sets the length
-            of a step (guess).
         ratio: computed prompt tokens per generated token that make prefill the larger work per
             step even with small batches (guess).
-        ratio_alone: the same where no latency confirms it (guess).
-        grown: growth of inter-token or prefill time (guess).
         steady: spread of the prompt rate over its mean that still is a plateau (guess).
     """
 
     least_s: float = 60.0
     room: float = 0.9
-    filled: float = 0.5
     ratio: float = 4.0
-    ratio_alone: float = 8.0
-    grown: float = 1.5
     steady: float = 0.5
 
 
@@ -94,23 +98,19 @@ class PrefillBound:
         if run is None:
             return None
         seen = seen_in(case, run.inside, run.baseline)
-        computed = _computed_tps(seen.after)
-        generated = seen.after.generation_tps
-        if computed is None or generated is None or computed <= 0:
+        computed, ratio = computed_tps(seen.after), per_generated(seen.after)
+        if not computed or ratio is None:
             return None
-        per_generated = computed / generated if generated > 0 else float("inf")
-        budget = case.epoch.max_num_batched_tokens
-        per_step = computed * seen.after.itl_s if seen.after.itl_s is not None else None
-        weight = self._weight(case, seen, run, per_generated, per_step)
+        budget, step = case.epoch.max_num_batched_tokens, per_step(seen.after)
+        weight = self._weight(seen, run, ratio)
         if weight == 0.0:
             return None
-        if case.epoch.max_num_seqs is None:
+        if case.epoch.max_num_seqs is None and (step or 0.0) < FILLED * SMALLEST_BUDGET:
             weight *= 0.7  # The seats may be what binds.
         place = case.timeline.place("prompt_tps", run.onset[1])
-        ratio = min(per_generated, 1e6)
-        shown = [Exhibit("prompt_tokens_per_generated", None, ratio, "tokens", place)]
-        if per_step is not None:
-            shown.append(Exhibit("prompt_tokens_per_step", None, per_step, "tokens", place))
+        shown = [Exhibit("prompt_tokens_per_generated", None, min(ratio, 1e6), "tokens", place)]
+        if step is not None:
+            shown.append(Exhibit("prompt_tokens_per_step", None, step, "tokens", place))
         if budget is not None:
             shown.append(
                 stated("max_num_batched_tokens", float(budget), "tokens", case,
@@ -128,7 +128,7 @@ class PrefillBound:
                     "waiting": seen.after.waiting,
                     "usage": seen.after.usage_max,
                     "prompt_tps": computed,
-                    "generation_tps": generated,
+                    "generation_tps": seen.after.generation_tps,
                 },
             ),
             onset=run.onset,
@@ -164,40 +164,22 @@ class PrefillBound:
         found = [run for run in found if run.seconds >= self.params.least_s]
         return max(found, key=lambda run: run.seconds, default=None)
 
-    def _weight(
-        self, case: Case, seen: Case, run: Run, per_generated: float, per_step: float | None
-    ) -> float:
+    def _weight(self, seen: Case, run: Run, ratio: float) -> float:
         """Give the strength by the firmest measure there is; 0 when it speaks against."""
-        budget = case.epoch.max_num_batched_tokens
-        if per_step is not None and budget:
-            filled = per_step / budget
-            if filled >= self.params.filled:
-                return 0.7 + 0.25 * min(1.0, (filled - self.params.filled) / self.params.filled)
-        if per_generated < self.params.ratio:
+        budget, step = seen.epoch.max_num_batched_tokens, per_step(seen.after)
+        if step is not None and budget:
+            filled = step / budget
+            if filled >= FILLED:
+                return 0.7 + 0.25 * min(1.0, (filled - FILLED) / FILLED)
+        if ratio < self.params.ratio:
             return 0.0
-        times = [
-            (seen.before.itl_s if seen.before else None, seen.after.itl_s),
-            (seen.before.prefill_s if seen.before else None, seen.after.prefill_s),
-        ]
-        known = [(old, new) for old, new in times if old and new is not None]
-        if any(new >= self.params.grown * old for old, new in known):
+        slow = slowed(seen)
+        if slow:
             return 0.65
-        if known or per_generated < self.params.ratio_alone:
+        if slow is False or ratio < MOSTLY_PROMPTS:
             return 0.0
-        inside = case.timeline.grid.filter(
-            (case.timeline.grid["time"] >= run.onset[1]) & (case.timeline.grid["time"] <= run.end)
-        )
+        grid = seen.timeline.grid
+        inside = grid.filter((grid["time"] >= run.onset[1]) & (grid["time"] <= run.end))
         rate = inside["prompt_tps"].drop_nulls().to_numpy()
         steady = rate.size >= 3 and float(rate.std()) <= self.params.steady * float(rate.mean())
         return 0.55 if steady and bool(np.all(rate >= 0)) else 0.0
-
-
-def _computed_tps(seen: Figures) -> float | None:
-    """Give prompt tokens computed per second: as counted, from misses, else the whole rate."""
-    if seen.computed_tps is not None:
-        return seen.computed_tps
-    if seen.miss_per_request is not None and seen.requests and seen.seconds > 0:
-        return seen.miss_per_request * seen.requests / seen.seconds
-    if seen.prompt_tps is None:
-        return None
-    return seen.prompt_tps * (1.0 - (seen.hit_rate or 0.0))

@@ -20,6 +20,9 @@ When it is silent
     (KV203), nobody waits, or running is far below the limit and varies: then something else holds
     admission.
 
+    Where prompts fill the steps and running is not known to be at the limit, the budget of a step
+    holds the queue (SCH303) and the weight stays below one half.
+
 False positives
     ``waiting_by_reason="capacity"`` covers a full batch and a full pool alike and is not used;
     ``deferred`` (0.20+) does not mean room at all and proves another limit.
@@ -48,6 +51,7 @@ from rules.actions import admission_limit
 from rules.exhaustion import counted_preemptions
 from rules.exhibits import compare, stated
 from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
+from rules.prefill import prompts_fill_steps
 from rules.windows import seen_in
 
 
@@ -65,6 +69,7 @@ class SeatLimitParams(Params):
         queue: mean waiting, as a share of running, that makes it a queue (guess).
         deferred: share of the waiting that waits for another reason than room, from which on that
             reason is the limit: more than half.
+        beside_prefill: weight of a plateau below the limit while prompts fill the steps (guess).
     """
 
     at_limit: float = 0.9
@@ -73,6 +78,7 @@ class SeatLimitParams(Params):
     least_s: float = 20.0
     queue: float = 0.1
     deferred: float = 0.5
+    beside_prefill: float = 0.4
 
 
 class SeatLimit:
@@ -117,6 +123,8 @@ class SeatLimit:
         known = case.epoch.max_num_seqs_stated is not None
         deferred = (seen.after.waiting_deferred or 0.0) > self.params.deferred * waiting
         weight = 0.93 if deferred or (at_limit and known) else 0.85 if at_limit else 0.7
+        if not deferred and not at_limit and prompts_fill_steps(seen):
+            weight = self.params.beside_prefill
         weight *= min(1.0, run.seconds / (2 * self.params.least_s))
         shown: list[Exhibit] = []
         if limit is not None:

@@ -2,14 +2,19 @@
 
 from pathlib import Path
 
+import pytest
+
 from forensics.pipeline import analyze
 
 
-def test_saturation_at_a_third_of_the_pool_is_bound_by_prefill(server) -> None:
+@pytest.mark.parametrize(
+    ("log", "metrics"), [(True, True), (True, False), (False, True)], ids=["both", "log", "metrics"]
+)
+def test_saturation_at_a_third_of_the_pool_is_bound_by_prefill(server, log, metrics) -> None:
     busy = server(flags={"max_num_batched_tokens": 8192}).always(prompt=3000, hit=0.1, requests=1)
     busy.during(400, 1201, prompt=12000, requests=1.2, running=30, waiting=40, usage=0.32,
                 itl=0.5, ttft=30.0, queue=25.0, prefill=9.0)  # fmt: skip
-    analysis = analyze([busy.write()])
+    analysis = analyze([busy.write(log=log, metrics=metrics)])
     assert analysis.verdict.cause == "prefill-bound"
 
 
