@@ -31,6 +31,7 @@ CAUSES = {
     "cache_reset": "cold-cache",
     "metric_artefact": "counting-artifact",
 }
+THRASH = "preemption-thrash"
 HIT_RATE_CAUSES = tuple(dict.fromkeys(CAUSES.values()))
 PART = 0.2
 # The preemption regime by the labels' own rule.
@@ -51,7 +52,7 @@ class Answer:
         onset_error_s: distance of the onset interval from the labelled change; None without onset.
         findings: every cause reported, whatever its part in the verdict.
         preempted: whether the preemption regime is in the label.
-        preemptions: per request after the change, by the label.
+        miscounted: whether the label says that the counters fell otherwise than the requests.
     """
 
     id: str
@@ -63,12 +64,22 @@ class Answer:
     onset_error_s: float | None = None
     findings: tuple[str, ...] = ()
     preempted: bool = False
-    preemptions: float = 0.0
+    miscounted: bool = False
 
     @property
     def right(self) -> bool:
-        """Whether the cause named is the labelled primary (or nothing, for a control)."""
-        return self.cause == (self.truth[0] if self.truth else HEALTHY)
+        """Whether the cause named is the labelled primary.
+
+        For a control, nothing, or preemption by itself where the label has it.
+        """
+        if self.truth:
+            return self.cause == self.truth[0]
+        return self.cause == HEALTHY or (self.cause == THRASH and self.preempted)
+
+    @property
+    def labelled(self) -> bool:
+        """Whether the label can tell if the answer is right: it knows of no queue or slow step."""
+        return bool(self.truth) or self.cause in (HEALTHY, THRASH, *HIT_RATE_CAUSES)
 
     @property
     def false_alarm(self) -> bool:
@@ -120,7 +131,7 @@ def diagnose(case: Incident) -> Answer:
         confidence=verdict.confidence,
         onset_error_s=_distance(verdict.onset, truth["change_at_unix"]),
         findings=tuple(dict.fromkeys(finding.cause for finding in analysis.findings)),
-        preemptions=truth["preemptions_per_request"]["after"],
+        miscounted="metric_artefact" in truth["causes"],
         preempted=truth["saturated_time_share"] >= SATURATED
         and truth["preemptions_per_request"]["after"] >= PREEMPTED,
     )
@@ -159,7 +170,9 @@ def score(answers: Sequence[Answer]) -> Score:
     result.onset_errors_s = sorted(
         a.onset_error_s for a in answered if a.right and a.onset_error_s is not None
     )
-    rated = [a for a in answers if a.confidence is not None and a.cause != INSUFFICIENT]
+    rated = [
+        a for a in answers if a.confidence is not None and a.cause != INSUFFICIENT and a.labelled
+    ]
     if rated:
         _calibrate(result, rated)
     return result
@@ -190,13 +203,14 @@ def wilson(successes: int, trials: int) -> tuple[float, float]:
     return max(0.0, middle - spread), min(1.0, middle + spread)
 
 
-def regime(answers: Sequence[Answer]) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Give precision and recall of "the preemption regime is present" among the findings."""
-    names = ("preemption-cliff", "preemption-thrash")
-    said = [a for a in answers if any(name in a.findings for name in names)]
-    true = [a for a in answers if a.preempted]
-    both = sum(a.preempted for a in said)
-    return (both, len(said)), (both, len(true))
+def present(said: Sequence[bool], true: Sequence[bool]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Give precision and recall of something reported, whatever its part in the verdict."""
+    both = sum(a and b for a, b in zip(said, true, strict=True))
+    return (both, sum(said)), (both, sum(true))
+
+
+def _reported(answers: Sequence[Answer], *causes: str) -> list[bool]:
+    return [any(cause in a.findings for cause in causes) for a in answers]
 
 
 def all_answers(cases: Iterable[Incident]) -> dict[str, list[Answer]]:
@@ -220,10 +234,21 @@ def report(title: str, ways: dict[str, list[Answer]]) -> str:
     for name, answers in ways.items():
         lines += ["", name, *_tables(score(answers))]
         if name == "forensics":
-            precision, recall = regime(answers)
-            lines.append(f"  preemption regime present: precision {_share(precision)}")
-            lines.append(f"                             recall    {_share(recall)}")
+            regime = _reported(answers, "preemption-cliff", THRASH)
+            lines += _present("preemption regime present", regime, [a.preempted for a in answers])
+            counting = _reported(answers, "counting-artifact")
+            lines += _present(
+                "counting artefact present", counting, [a.miscounted for a in answers]
+            )
     return "\n".join(lines) + "\n"
+
+
+def _present(title: str, said: Sequence[bool], true: Sequence[bool]) -> list[str]:
+    precision, recall = present(said, true)
+    return [
+        f"  {title}: precision {_share(precision)}",
+        f"  {' ' * len(title)}  recall    {_share(recall)}",
+    ]
 
 
 def _tables(result: Score) -> list[str]:

@@ -126,12 +126,11 @@ class CountingArtifact:
     def _is_seen(self, case: Case, before: Figures, by_source: bool) -> bool:
         """Tell whether the counters are off beyond doubt, however little of the fall that makes."""
         after = case.after
-        if by_source:
-            gap = _fall(before.counter_rate, after.counter_rate)
-            true = _fall(before.hit_rate, after.hit_rate)
-            return gap is not None and true is not None and abs(gap - true) >= self.params.least_gap
-        repeated = (after.queries_per_prompt_token or 0.0) > self.params.inflated
-        return repeated and case.epoch.before(0, 27) is True
+        if (after.queries_per_prompt_token or 0.0) > self.params.inflated:
+            return case.epoch.before(0, 27) is not False
+        gap = _fall(before.counter_rate, after.counter_rate)
+        true = _fall(before.hit_rate, after.hit_rate) if by_source else None
+        return gap is not None and true is not None and abs(gap - true) >= self.params.least_gap
 
 
 def _fall(before: float | None, after: float | None) -> float | None:

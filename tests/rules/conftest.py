@@ -37,7 +37,7 @@ _PIECE = re.compile(
     r"(?P<value>_|\d+(?:\.\d+)?)(?:\.\.(?P<to>\d+(?:\.\d+)?))?(?:~(?P<sd>\d+(?:\.\d+)?))?"
     r"(?:x(?P<n>\d+))?"
 )
-_EXPECT = {"weight", "summary", "onset", "end", "share", "severity", "missing", "engine"}
+_EXPECT = {"weight", "certain", "summary", "onset", "end", "share", "severity", "missing", "engine"}
 
 
 def series(text: str, seed: str) -> np.ndarray:
@@ -200,7 +200,7 @@ class RuleCase:
             if case.episode is not None and "attribution" in self.told:
                 case = replace(case, attribution=_attribution(self.told["attribution"]))
             opinion = self.rule.evaluate(case)
-            if opinion is not None and opinion.weight > 0:
+            if opinion is not None and (opinion.weight > 0 or opinion.certain):
                 found.append(opinion)
         return found
 
@@ -228,6 +228,8 @@ class RuleCase:
     def _details(self, opinion: Opinion, expected: Mapping[str, Any]) -> None:
         if "summary" in expected:
             assert opinion.summary.key == expected["summary"]
+        if "certain" in expected:
+            assert opinion.certain is expected["certain"]
         if "severity" in expected:
             assert opinion.severity == expected["severity"]
         if "missing" in expected:
