@@ -19,7 +19,8 @@ How it decides
     minute of other lines, counts as well. Requests that wait, a restart or death at the end, or
     vLLM's own complaint make it strong, and so do stats lines that stopped, since any progress
     would have printed another one. A frozen gauge with nothing waiting is weak, because gauges are
-    not updated while an engine has nothing to do.
+    not updated while an engine has nothing to do. So is a log that ends with a line of requests
+    that wait while nothing runs and nothing moved: what came after is not known.
 
 When it is silent
     Anything moves, usage rises (a very long prompt is computed in chunks and booked at its end),
@@ -98,6 +99,8 @@ class EngineStall:
         """Find the longest time without progress."""
         stalls = self._stalls(case.timeline, case.timeline.grid)
         found = [*((run, self.params.weak) for run in stalls), *self._silences(case.timeline)]
+        watched = bool(found)
+        found = found or self._cut_short(case.timeline)
         found = [pair for pair in found if not self._explained(case.timeline, pair[0])]
         if not found:
             return None
@@ -106,8 +109,10 @@ class EngineStall:
         waiting = seen.after.waiting_max or 0.0
         ending = self._ending(case.timeline, run)
         idle_queue = waiting >= 1 and not seen.after.running
-        weight = 0.9 if ending or (waiting >= 1 and alone != self.params.unprinted) else alone
-        weight = 0.95 if idle_queue else weight
+        weight = alone
+        if ending or (waiting >= 1 and watched and alone != self.params.unprinted):
+            weight = 0.9
+        weight = 0.95 if idle_queue and watched else weight
         key = "ENG501.queue" if idle_queue else "ENG501.summary"
         shown = list(
             compare(seen, "running", "waiting_max", "generation_tps", "prompt_tps", "usage_max")
@@ -138,6 +143,7 @@ class EngineStall:
                 Action(Message("ENG501.restart"), Message("ENG501.restart_effect"), None, 2),
             ),
             would_decide=None if weight > self.params.weak else Message("decide.request"),
+            missing=() if weight > self.params.weak else ("a later sample, line or answer",),
         )  # fmt: skip
 
     def _stalls(self, timeline: EngineTimeline, grid: pl.DataFrame) -> list[Run]:
@@ -188,6 +194,21 @@ class EngineStall:
             )
             found.append((run, self.params.silent if still else self.params.unprinted))
         return found
+
+    def _cut_short(self, timeline: EngineTimeline) -> list[tuple[Run, float]]:
+        """Give the last interval of a log in which requests waited and nothing ran or moved."""
+        log = timeline.log_grid
+        if log.height < 2 or timeline.grid.height != log.height:
+            return []
+        last = log.tail(1)
+        waits = (last["waiting"][0] or 0.0) >= 1 and last["running"][0] == 0.0
+        if not waits or not bool(_still(last)[0]):
+            return []
+        before, at = float(log["time"][-2]), float(log["time"][-1])
+        span = Span(before, at)
+        baseline = Span(float(log["time"][0]) - timeline.step_s, before)
+        at_end = log.height - 1
+        return [(Run((before, at), at, True, at_end, at_end, baseline, span), self.params.weak)]
 
     def _usage_frozen(self, grid: pl.DataFrame, run: Run) -> bool:
         usage = grid["kv_usage"][run.first : run.last + 1].drop_nulls().to_numpy()

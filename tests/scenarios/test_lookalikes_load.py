@@ -34,6 +34,14 @@ def test_nothing_runs_and_requests_wait_is_a_stall(server) -> None:
     assert verdict.end is None
 
 
+def test_a_log_that_ends_while_requests_wait_and_nothing_runs_is_not_healthy(server) -> None:
+    """The last line says so and no more lines follow: a stall is the candidate, no verdict."""
+    stalled = server().during(600, 1201, requests=0, running=0, usage=0, waiting=9)
+    verdict = analyze([stalled.write(metrics=False)]).verdict
+    assert verdict.cause == "insufficient-evidence"
+    assert [cause for cause, _ in verdict.candidates] == ["engine-stall"]
+
+
 def test_stats_lines_that_stopped(server) -> None:
     """No metrics: one line without throughput, fourteen requests on board, then only probes."""
     silent = server().during(600, 1201, requests=0, running=14, usage=0.1)
@@ -117,7 +125,8 @@ def test_a_frozen_gauge_alone_is_no_proof_of_a_stall(server) -> None:
     """Clients went away and the gauge is not updated while the engine has nothing to do."""
     frozen = server().during(600, 1201, requests=0, running=3, usage=0.02)
     verdict = analyze([frozen.write()]).verdict
-    assert verdict.cause in ("healthy", "insufficient-evidence")
+    assert verdict.cause == "insufficient-evidence"
+    assert verdict.missing == ("a later sample, line or answer",)
 
 
 def test_a_request_leaves_no_room_for_the_next_before_the_pool_is_full(server) -> None:
