@@ -19,7 +19,7 @@ from parsers.vllm_log.intervals import Ends, Tallies, counted, joined_tallies, n
 from parsers.vllm_log.records import MAX_DAMAGES, Mark, Place, Record
 from parsers.vllm_log.splice import changed_leading, changed_rows, interleaved
 from parsers.vllm_log.stretches import Stretch, counted_rows, rows_of, without_steps
-from parsers.vllm_log.texts import Ints
+from parsers.vllm_log.windows import Ints
 
 REQUEST_ROWS_BYTES = 32 << 20  # request lines of larger logs are counted per interval, not kept
 ERROR_CHARS = 2000

@@ -15,9 +15,9 @@ import numpy.typing as npt
 from parsers.envelopes.stamps import yearless
 from parsers.vllm_log.access import path_class
 from parsers.vllm_log.header import read_processes
-from parsers.vllm_log.literals import Bools, Ints, Literal, Words, sorted_by_literals
+from parsers.vllm_log.literals import Literal, sorted_by_literals
+from parsers.vllm_log.windows import Bytes, Ints, Words, columns_of, first_true, window
 
-Bytes = npt.NDArray[np.uint8]
 Floats = npt.NDArray[np.float64]
 
 PAD = 128  # bytes around a chunk, so that windows can be read at any place of it
@@ -37,7 +37,7 @@ _MESSAGE = re.compile(
 _ACCESS = re.compile(
     rb'INFO:     [!#-~]+( - "[A-Z]+ (/[!#-~]*) HTTP/[\d.]*\d" (\d{3})(?: [A-Za-z \'-]*)?)'
 )
-_LOCATION = 20  # where the location begins in ``INFO MM-DD HH:MM:SS [file.py:1]``
+LOCATION = 20  # where the location begins in ``INFO MM-DD HH:MM:SS [file.py:1]``
 _CLIENT = 10  # where the client begins in an access line
 _HEAD_WIDTH = 72
 _ENDING_WIDTH = 64
@@ -60,6 +60,7 @@ class Sorted(NamedTuple):
 
     Attributes:
         starts / ends: places of the lines in the buffer, without line feeds.
+        tails: the ends without a carriage return.
         heads: where the record begins, behind process prefixes.
         codes: per line 0 for one to be read by itself, STATS for one that looks like a plain stats
             line, else what is counted; see `label_of`.
@@ -68,6 +69,7 @@ class Sorted(NamedTuple):
 
     starts: Ints
     ends: Ints
+    tails: Ints
     heads: Ints
     codes: Ints
     stamps: Floats
@@ -102,13 +104,6 @@ class _Chunk:
         self.tails = self.ends - (self.data[self.ends - 1] == 13)
         self.heads = self._heads()
 
-    def window(self, places: Ints, width: int) -> Bytes:
-        """Return `width` bytes at each place, one row each."""
-        # Whole items of that width are gathered faster than rows of bytes.
-        count = len(self.data) - width
-        items = np.ndarray((count,), f"V{width}", self.buffer, 0, (1,))
-        return items[places].view(np.uint8).reshape(-1, width)
-
     def _heads(self) -> Ints:
         begins = self.data[self.starts]
         prefixed = np.flatnonzero((begins == 40) | (begins == 27))
@@ -122,16 +117,11 @@ class _Chunk:
                 return None
             return Literal(found[1], 0, 0)
 
-        columns = columns_of(self.window(at, 48))
+        columns = columns_of(window(self.buffer, at, 48))
         _, lengths = sorted_by_literals(columns, np.ones(len(at), np.bool_), prefix)
         heads = self.starts.copy()
         heads[prefixed] += lengths
         return heads
-
-
-def columns_of(window: Bytes) -> Words:
-    """Return the words of windows, the n-th of all windows in row n."""
-    return np.ascontiguousarray(window.view("<u8").T)
 
 
 def _places_of(code: int, data: Bytes) -> Ints:
@@ -144,15 +134,6 @@ def _places_of(code: int, data: Bytes) -> Ints:
     inside = np.flatnonzero(words[holding].view(np.bool_))
     places: Ints = (holding[inside >> 3] << 3) + (inside & 7)
     return places
-
-
-def _first(found: Bools) -> Ints:
-    """Return the first true place of each row of 32 or 64; less than 0 where there is none."""
-    bits = np.packbits(found, bitorder="little").view(f"<u{found.shape[1] // 8}").astype(np.uint64)
-    lowest = bits & -bits
-    # A power of two as a float is its exponent, and zero has the smallest one.
-    first: Ints = (lowest.astype(np.float64).view(np.int64) >> 52) - 1023
-    return first
 
 
 def sort_lines(buffer: bytearray, end: int) -> Sorted:
@@ -172,16 +153,16 @@ def sort_lines(buffer: bytearray, end: int) -> Sorted:
     stamped = np.flatnonzero(behind_level == 32)
     if len(stamped):
         codes[stamped], stamps[stamped] = _messages(chunk, stamped)
-    return Sorted(chunk.starts, chunk.ends, chunk.heads, codes, stamps)
+    return Sorted(chunk.starts, chunk.ends, chunk.tails, chunk.heads, codes, stamps)
 
 
 def _access_codes(chunk: _Chunk, access: Ints) -> Ints:
     heads, tails = chunk.heads[access], chunk.tails[access]
-    window = chunk.window(heads, 48)
-    head = window.view("<u8")
+    begins = window(chunk.buffer, heads, 48)
+    head = begins.view("<u8")
     good = (head[:, 0] == _INFO_ACCESS) & (head[:, 1] & _TWO == _TWO_BLANKS)
     # The client is printable, without quotes or blanks; what follows is the same on many lines.
-    clients = _first(window[:, _CLIENT : _CLIENT + 32] <= 34)
+    clients = first_true(begins[:, _CLIENT : _CLIENT + 32] <= 34)
     sizes = tails - heads - _CLIENT - clients
     good &= (clients > 0) & (sizes <= _ENDING_WIDTH)
 
@@ -191,7 +172,7 @@ def _access_codes(chunk: _Chunk, access: Ints) -> Ints:
             return None
         return Literal(found[1], _ENDING_WIDTH - len(found[1]), _access_code(found))
 
-    columns = columns_of(chunk.window(tails - _ENDING_WIDTH, _ENDING_WIDTH))
+    columns = columns_of(window(chunk.buffer, tails - _ENDING_WIDTH, _ENDING_WIDTH))
     codes, lengths = sorted_by_literals(columns, good, ending)
     codes *= lengths == sizes
     for at in np.flatnonzero(codes == 0).tolist():
@@ -209,26 +190,26 @@ def _access_code(found: re.Match[bytes]) -> int:
 def _messages(chunk: _Chunk, stamped: Ints) -> tuple[Ints, Floats]:
     """Sort lines with a vLLM head by the first words of their message."""
     heads, tails = chunk.heads[stamped], chunk.tails[stamped]
-    columns = columns_of(chunk.window(heads, _HEAD_WIDTH))
+    columns = columns_of(window(chunk.buffer, heads, _HEAD_WIDTH))
 
     def message(number: int) -> Literal | None:
-        begin = int(heads[number]) + _LOCATION
-        found = _MESSAGE.match(chunk.buffer, begin, begin + _HEAD_WIDTH - _LOCATION)
+        begin = int(heads[number]) + LOCATION
+        found = _MESSAGE.match(chunk.buffer, begin, begin + _HEAD_WIDTH - LOCATION)
         if found is None:
             return None
         if found[1]:
-            return Literal(found[0], _LOCATION, _STEP_CODES[found[1]])
+            return Literal(found[0], LOCATION, _STEP_CODES[found[1]])
         if found[2]:
-            return Literal(found[0], _LOCATION, STATS)
+            return Literal(found[0], LOCATION, STATS)
         # Of a message that is none of these, a few more bytes tell it from the others.
-        return Literal(bytes(chunk.buffer[begin : found.end() + 3]), _LOCATION, _OTHER)
+        return Literal(bytes(chunk.buffer[begin : found.end() + 3]), LOCATION, _OTHER)
 
     codes, lengths = sorted_by_literals(columns, columns[0] & _FIVE == _INFO_STAMP, message)
     ids = np.flatnonzero(codes > RECEIVED)
     if len(ids):
         # An id without blanks up to a full stop at the end of the line.
-        begins = heads[ids] + _LOCATION + lengths[ids]
-        sizes = _first(chunk.window(begins, 64) <= 32)
+        begins = heads[ids] + LOCATION + lengths[ids]
+        sizes = first_true(window(chunk.buffer, begins, 64) <= 32)
         good = (sizes > 1) & (begins + sizes == tails[ids]) & (chunk.data[tails[ids] - 1] == 46)
         codes[ids[~good]] = 0
     np.putmask(codes, codes == _OTHER, 0)

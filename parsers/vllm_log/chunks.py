@@ -3,7 +3,6 @@
 Bytes are read into one buffer, over and over; what is left of a line at its end moves to its front.
 """
 
-from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -12,17 +11,20 @@ from forensics.clocks import CLOCKS
 from parsers.vllm_log.bulk import (
     ADDED,
     FINISHED,
+    LOCATION,
     PAD,
     RECEIVED,
     STATS,
     Sorted,
     sort_lines,
 )
+from parsers.vllm_log.header import read_processes
 from parsers.vllm_log.plain_stats import read_plain
 from parsers.vllm_log.plain_steps import read_step
 from parsers.vllm_log.records import Counted, Part, Plain, Who
 from parsers.vllm_log.scanner import MAX_LINE_BYTES, Scanner
-from parsers.vllm_log.texts import Ints, laid_out
+from parsers.vllm_log.texts import laid_out
+from parsers.vllm_log.windows import Ints
 
 CHUNK_BYTES = 4 << 20
 
@@ -152,23 +154,22 @@ class ChunkReader:
         chosen = np.flatnonzero(lines.codes == STATS)
         if not len(chosen):
             return
-        buffer = self._buffer
-        starts = lines.starts[chosen].tolist()
-        texts = [
-            buffer[start:end]
-            for start, end in zip(starts, lines.ends[chosen].tolist(), strict=True)
-        ]
-        found = read_plain(texts)
-        plain = [at for at, who in enumerate(found.whos) if who is not None]
-        self._plain(
-            lines,
-            chosen[plain],
-            [(*who, STATS_KIND) for who in found.whos if who is not None],
-            [found.fields[at].encode() for at in plain],
-            base,
-        )
         lines.codes[chosen] = 0
-        lines.codes[chosen[plain]] = STATS
+        heads = lines.heads[chosen]
+        prefixed = heads != lines.starts[chosen]
+        for found in read_plain(self._buffer, heads + LOCATION, lines.tails[chosen]):
+            number = self.part.number(Who("yearless", None, found.engine, None, STATS_KIND))
+            whos = np.full(len(found.lines), number)
+            for at in np.flatnonzero(prefixed[found.lines]).tolist():
+                line = chosen[found.lines[at]]
+                process = read_processes(
+                    bytes(self._buffer[lines.starts[line] : lines.heads[line]])
+                )
+                if process is not None:
+                    engine = found.engine or process.engine
+                    who = Who("yearless", None, engine, process.name, STATS_KIND)
+                    whos[at] = self.part.number(who)
+            self._plain(lines, chosen[found.lines], whos, found.text, found.lengths, base)
         _unstamp(lines, chosen)
 
     def _steps(self, lines: Sorted, base: int) -> None:
@@ -188,42 +189,24 @@ class ChunkReader:
             )
         ]
         plain = [at for at, step in enumerate(steps) if step is not None]
-        self._plain(
-            lines,
-            chosen[plain],
-            [step[:3] for step in steps if step is not None],
-            [step[3].encode() for step in steps if step is not None],
-            base,
-        )
+        whos = [
+            self.part.number(Who("yearless", None, *step[:3])) for step in steps if step is not None
+        ]
+        text, _, lengths = laid_out([step[3].encode() for step in steps if step is not None])
         lines.codes[chosen] = 0
-        lines.codes[chosen[plain]] = STATS
+        self._plain(lines, chosen[plain], np.array(whos, np.int64), text, lengths, base)
         _unstamp(lines, chosen)
 
     def _plain(
-        self,
-        lines: Sorted,
-        chosen: Ints,
-        whos: Sequence[tuple[str | None, str | None, str]],
-        fields: Sequence[bytes],
-        base: int,
+        self, lines: Sorted, chosen: Ints, whos: Ints, text: bytes, lengths: Ints, base: int
     ) -> None:
-        """Keep lines as rows: engine, process and kind of each, and its fields."""
-        if not len(chosen):
-            return
+        """Keep lines as rows."""
         part = self.part
-        text, _, lengths = laid_out(fields)
-        numbers = [part.number(Who("yearless", None, *who)) for who in whos]
-        part.plain.append(
-            Plain(
-                offsets=lines.starts[chosen] + base,
-                stamps=lines.stamps[chosen],
-                whos=np.array(numbers, np.int64),
-                text=text,
-                lengths=lengths,
-            )
-        )
+        offsets, stamps = lines.starts[chosen] + base, lines.stamps[chosen]
+        part.plain.append(Plain(offsets, stamps, whos, text, lengths))
         part.lines += len(chosen)
         part.matched += len(chosen)
+        lines.codes[chosen] = STATS
 
     def _singles(self, lines: Sorted, base: int) -> Ints:
         """Read the lines that are read one by one, in order, among the stamps of the others.

@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-Bools = npt.NDArray[np.bool_]
+from parsers.vllm_log.windows import Bools, Ints
+
 Floats = npt.NDArray[np.float64]
-Ints = npt.NDArray[np.int64]
 
 INTERVAL_S = 10.0  # the default interval of V1's stats lines
 _WRAPPED_S = 60.0

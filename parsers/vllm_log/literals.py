@@ -8,11 +8,8 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-Bools = npt.NDArray[np.bool_]
-Ints = npt.NDArray[np.int64]
-Words = npt.NDArray[np.uint64]
+from parsers.vllm_log.windows import Bools, Ints, Words
 
 MAX_LITERALS = 128  # of one place; lines that have none of the first ones are read another way
 

@@ -13,7 +13,8 @@ import numpy as np
 import numpy.typing as npt
 
 from parsers.vllm_log.records import Who
-from parsers.vllm_log.texts import PADDING, Ints, Views, laid_out, views
+from parsers.vllm_log.texts import PADDING, Views, laid_out, views
+from parsers.vllm_log.windows import Ints
 
 Floats = npt.NDArray[np.float64]
 

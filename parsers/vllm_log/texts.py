@@ -9,7 +9,8 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-Ints = npt.NDArray[np.int64]
+from parsers.vllm_log.windows import Ints
+
 Views = npt.NDArray[np.uint32]
 
 INLINE_BYTES = 12

@@ -1,11 +1,12 @@
 """What the patterns make of lines beyond the templates' examples."""
 
+import io
 import json
 
 import pytest
 
 from parsers.vllm_log import access, header, registry, requests
-from parsers.vllm_log.plain_stats import read_plain
+from parsers.vllm_log.chunks import ChunkReader
 from parsers.vllm_log.scanner import Scanner
 from parsers.vllm_log.startup import split_pairs, unquoted
 
@@ -278,11 +279,33 @@ def test_plain_stats_lines_read_as_the_others_do():
         "reqs, GPU KV cache usage: 99.2%, CPU KV cache usage: 0.0%.",
         "INFO 01-15 10:23:45 [loggers.py:80] Engine 000: Avg prompt throughput: 007.0 tokens/s",
     ]
-    whos, fields = read_plain([line.encode() for line in lines])
-    for line, who, text in zip(lines[:3], whos, fields, strict=False):
-        place, expected = scan(line).records[0].place, scan(line).records[0].fields
-        assert (who, text) == ((place.engine, place.process), expected)
-    assert whos[3] is None
+    reader = ChunkReader(count_requests=True)
+    reader.fill(io.BytesIO("\n".join(lines).encode()))
+    one_by_one = scan(*lines)
+    whos = {number: who for who, number in reader.part.whos.items()}
+    plain = [
+        (*whos[number], stamp, length)
+        for piece in reader.part.plain
+        for number, stamp, length in zip(
+            piece.whos.tolist(), piece.stamps.tolist(), piece.lengths.tolist(), strict=True
+        )
+    ]
+    expected = one_by_one.records[:3]
+    assert plain == [
+        (
+            "yearless",
+            None,
+            row.place.engine,
+            row.place.process,
+            row.kind,
+            row.place.stamp,
+            len(row.fields),
+        )
+        for row in expected
+    ]
+    text = b"".join(piece.text for piece in reader.part.plain)
+    assert text.decode() == "".join(row.fields for row in expected)
+    assert not reader.part.records  # the last line, which has no line feed yet
 
 
 def test_every_pattern_that_keeps_something_names_the_releases_that_print_it():
