@@ -207,6 +207,10 @@ def _unseen(timeline: EngineTimeline) -> tuple[str, ...]:
     grid = timeline.grid
     if any(grid[name].drop_nulls().len() for name in ("hit_rate", "logged_hit_rate")):
         return ()
-    if timeline.has("queries") and float(grid["queries"].sum()) == 0.0:
-        return ()  # an idle server, or one without lookups, which another rule judges
+    if timeline.diary.epochs[-1].prefix_caching is False:
+        return ()  # there is none to see
+    # An idle server, or one without lookups, which another rule judges.
+    still = (name for name in ("queries", "generation_tokens") if timeline.has(name))
+    if any(float(grid[name].sum()) == 0.0 for name in still):
+        return ()
     return ("a hit rate (prefix-cache counters, or stats lines that print one)",)

@@ -18,6 +18,7 @@ from forensics.timeline.grid import (
     histograms_from_tracks,
 )
 from forensics.timeline.logs import (
+    add_swapped_out,
     columns_from_log,
     counted_lines,
     counted_origin,
@@ -67,6 +68,7 @@ def build_engine(
         if logs is not None:
             _borrow(metrics, logs)
         _borrow_counts(metrics, events)
+        add_swapped_out(metrics)
         derive(metrics, _pool_tokens(diary, metrics))
         histograms = histograms_from_tracks(tracks, metrics)
     marks = list(marks_of(events, diary))

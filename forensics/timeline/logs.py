@@ -39,6 +39,9 @@ FULL = 1.001  # a share printed with one digit is at most this
 # V0 preempts when no block is left; a stats line up to 5 s away may show a little less. Guess.
 _NEARLY_FULL = 0.9
 
+# Lines come late under load, by less than half an interval; beyond, one is missing (guess).
+_LATE = 1.5
+
 
 class Counted(NamedTuple):
     """What a line reports, after `since` and up to `until`, UTC s; one instant when they equal."""
@@ -117,23 +120,34 @@ def columns_from_log(events: pl.DataFrame, sources: tuple[SourceInfo, ...]) -> C
     for signal, (amounts, kind) in counted_lines(events).items():
         lay_amounts(columns, signal, amounts)
         columns.origins[signal] = counted_origin(events, kind)
-    _swapped_out(columns)
-    elapsed = columns.elapsed()
+    add_swapped_out(columns)
+    interval = _intervals(columns)
     for rate, amount in (("prompt_tps", "prompt_tokens"), ("generation_tps", "generation_tokens")):
         if rate in columns.values:
-            columns.values[amount] = columns.get(rate) * elapsed
+            columns.values[amount] = columns.get(rate) * interval
             columns.origins[amount] = Origin(
                 "log", origin.source, STATS, "mean throughput times the interval"
             )
     return columns
 
 
-def _swapped_out(columns: Columns) -> None:
-    """Take more swapped requests than a line before as preempted, where no line says so itself.
+def _intervals(columns: Columns) -> np.ndarray:
+    """Give the seconds that each line's throughput is a mean over; NaN for the first; shape (n,).
 
-    Up to 0.4.2 nothing else in the log tells of a preemption.
+    After a gap that is the usual interval: an engine takes stock as often while it prints nothing
+    because it is idle, and a new process has no line before.
     """
-    if "preemption_lower_bound" in columns.values or "swapped" not in columns.values:
+    elapsed = columns.elapsed()
+    return np.where(elapsed > _LATE * columns.step, columns.step, elapsed)
+
+
+def add_swapped_out(columns: Columns) -> None:
+    """Take more swapped requests than a point before as preempted, where nothing says so itself.
+
+    Up to 0.4.2 nothing else in log or metrics tells of a preemption.
+    """
+    counted = {"preemptions", "preemption_lower_bound"} & set(columns.values)
+    if counted or "swapped" not in columns.values:
         return
     known = np.flatnonzero(~np.isnan(columns.get("swapped")))
     rises = np.maximum(np.diff(columns.get("swapped")[known]), 0.0)
@@ -143,7 +157,7 @@ def _swapped_out(columns: Columns) -> None:
         columns.values["preemption_lower_bound"] = laid
         origin = columns.origins["swapped"]
         columns.origins["preemption_lower_bound"] = Origin(
-            "log", origin.source, origin.series, "rise of the requests swapped out"
+            origin.clock, origin.source, origin.series, "rise of the requests swapped out"
         )
 
 

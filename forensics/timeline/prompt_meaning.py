@@ -23,7 +23,7 @@ def add_computed(columns: Columns, diary: EngineDiary) -> None:
     origin = columns.origins.get("prompt_tps")
     if origin is None or "computed_tokens" in columns.values:
         return
-    logged = columns.get("prompt_tps") * columns.elapsed()
+    logged = columns.get("prompt_tokens")
     computed = np.full(columns.count, np.nan)
     for epoch in diary.epochs:
         begin = epoch.start if epoch.start is not None else -np.inf

@@ -35,6 +35,14 @@ def test_mean_throughput_times_interval_is_an_amount(evidence_of):
     assert column(evidence, "generation_tokens")[1] == 200.0
 
 
+def test_throughput_after_a_gap_is_a_mean_over_its_own_interval(evidence_of):
+    """An idle engine prints nothing for 50 s; the line after it speaks of ten seconds."""
+    times = (0.0, 10.0, 20.0, 30.0, 80.0, 92.0)
+    evidence = evidence_of(events=[stats(at, generation_tps=10.0) for at in times])
+    amounts = column(evidence, "generation_tokens")
+    assert amounts[~np.isnan(amounts)].tolist() == [100.0, 100.0, 100.0, 100.0, 100.0]
+
+
 def warned(at, total):
     return (at, "preemption", {"total_cumulative": total})
 
