@@ -28,6 +28,7 @@ RECEIVED, ADDED, FINISHED = 1, 2, 3
 CLASSES = ("api", "metrics", "health", "other")
 _STATUS_BASE = 16
 
+_LOWEST = np.array([max((bits & -bits).bit_length() - 1, 0) for bits in range(256)])
 _OTHER = -2  # the meaning of text that makes a line one to be read by itself
 _STEP_CODES = {b"Received": RECEIVED, b"Added": ADDED, b"Finished": FINISHED}
 _PREFIXED = re.compile(rb"([(\x1b][^\n]{1,46}?)INFO[: ]")
@@ -125,14 +126,22 @@ class _Chunk:
 
 
 def _places_of(code: int, data: Bytes) -> Ints:
-    """Return where a rare byte occurs: words that hold it are found first, then it in them."""
-    found = np.empty(-(-len(data) // 8) * 8, np.bool_)
-    np.equal(data, code, out=found[: len(data)])
-    found[len(data) :] = False
-    words = found.view(np.uint64)
+    """Return where a rare byte occurs: a bit for each byte, then words and bytes that have one."""
+    found = np.zeros(-(-len(data) // 64) * 8, np.uint8)
+    bits = np.packbits(data == code, bitorder="little")
+    found[: len(bits)] = bits
+    words = found.view("<u8")
     holding = np.flatnonzero(words != 0)
-    inside = np.flatnonzero(words[holding].view(np.bool_))
-    places: Ints = (holding[inside >> 3] << 3) + (inside & 7)
+    bits = words[holding].view(np.uint8)
+    inside = np.flatnonzero(bits != 0)
+    bits = bits[inside]
+    places: Ints = (holding[inside >> 3] << 6) + ((inside & 7) << 3)
+    if (bits & (bits - np.uint8(1))).any():
+        # Some are less than eight bytes apart.
+        many = np.flatnonzero(np.unpackbits(bits, bitorder="little"))
+        places = places[many >> 3] + (many & 7)
+        return places
+    places += _LOWEST[bits]
     return places
 
 
@@ -215,7 +224,7 @@ def _messages(chunk: _Chunk, stamped: Ints) -> tuple[Ints, Floats]:
     np.putmask(codes, codes == _OTHER, 0)
     stamps = np.full(len(codes), np.nan)
     lines = np.flatnonzero(codes)
-    stamps[lines] = stamps_of(columns[:, lines])
+    stamps[lines] = stamps_of(columns[:3, lines])
     # Without a stamp it is no plain line.
     codes[lines[np.isnan(stamps[lines])]] = 0
     return codes, stamps

@@ -36,7 +36,7 @@ class Tallies(NamedTuple):
     codes: Ints
     lines: Ints
 
-    def at(self, chosen: Ints | Bools) -> "Tallies":
+    def at(self, chosen: Ints | Bools | slice) -> "Tallies":
         """Return some of them."""
         return Tallies._make(column[chosen] for column in self)
 
@@ -58,6 +58,8 @@ def joined_tallies(pieces: Sequence[Tallies]) -> Tallies:
     if len(pieces) == 1:
         return pieces[0]
     together = Tallies._make(map(np.concatenate, zip(*pieces, strict=True)))
+    if (together.offsets[1:] >= together.offsets[:-1]).all():
+        return together
     return together.at(np.argsort(together.offsets, kind="stable"))
 
 
@@ -74,18 +76,24 @@ def new_stamps(pieces: Iterable[Ends]) -> Ends:
     return ends.at(kept[np.argsort(ends.offsets[kept], kind="stable")])
 
 
-def settled(tallies: Tallies, ends: Ends) -> Bools:
-    """Tell which tallies fall into intervals that begin and end inside this stretch.
+def divided(tallies: Tallies, ends: Ends) -> tuple[Tallies, Tallies]:
+    """Divide tallies into those of intervals that begin and end inside this stretch, and others.
 
     The first end may repeat the stamp of one in the stretch before, so only the second one surely
     begins an interval.
     """
+    if not tallies.instances.any() and not ends.instances.any():
+        if len(ends.offsets) < 3:
+            return tallies.at(slice(0)), tallies
+        first, last = np.searchsorted(tallies.offsets, ends.offsets[[1, -1]]).tolist()
+        outside = (tallies.at(slice(first)), tallies.at(slice(last, None)))
+        return tallies.at(slice(first, last)), joined_tallies(outside)
     here = np.zeros(len(tallies.offsets), np.bool_)
     for instance in np.flatnonzero(np.bincount(ends.instances) >= 3):
         own = ends.offsets[ends.instances == instance]
         inside = (tallies.offsets >= own[1]) & (tallies.offsets < own[-1])
         here |= inside & (tallies.instances == instance)
-    return here
+    return tallies.at(here), tallies.at(~here)
 
 
 def border(ends: Ends) -> Ends:
@@ -119,7 +127,8 @@ def counted(tallies: Tallies, ends: Ends) -> Tallies:
     kinds, code = dense(tallies.codes)
     keys = np.repeat(run, np.diff(runs, append=len(number))) * len(kinds) + code
     _, keys = dense(keys)
-    sizes = np.bincount(keys, tallies.lines).astype(np.int64)
+    single = (tallies.lines == 1).all()
+    sizes = np.bincount(keys, None if single else tallies.lines).astype(np.int64)
     places = np.empty(len(sizes), np.int64)
     places[keys[::-1]] = np.arange(len(keys) - 1, -1, -1)
     order = np.argsort(places)
@@ -128,13 +137,19 @@ def counted(tallies: Tallies, ends: Ends) -> Tallies:
 
 def _intervals(tallies: Tallies, ends: Ends) -> tuple[Ints, Floats]:
     """Return for each tally the number of the end before it, 0 for none, and its stamp."""
+    stamps = np.concatenate(([np.nan], ends.stamps))
+    if not tallies.instances.any() and not ends.instances.any():
+        # Ends are fewer than tallies.
+        borders = np.searchsorted(tallies.offsets, ends.offsets)
+        spans = np.diff(borders, prepend=0, append=len(tallies.offsets))
+        return np.repeat(np.arange(len(spans)), spans), np.repeat(stamps, spans)
     number = np.zeros(len(tallies.offsets), np.int64)
     for instance in np.flatnonzero(np.bincount(ends.instances)):
         own = np.concatenate(([-1], np.flatnonzero(ends.instances == instance)))
-        here = tallies.instances == instance
-        offsets = tallies.offsets if here.all() else tallies.offsets[here]
-        number[here] = own[np.searchsorted(ends.offsets[own[1:]], offsets, side="right")] + 1
-    return number, np.concatenate(([np.nan], ends.stamps))[number]
+        here = np.flatnonzero(tallies.instances == instance)
+        before = np.searchsorted(ends.offsets[own[1:]], tallies.offsets[here], side="right")
+        number[here] = own[before] + 1
+    return number, stamps[number]
 
 
 def dense(values: Ints) -> tuple[Ints, Ints]:

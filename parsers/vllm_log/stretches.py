@@ -19,9 +19,9 @@ from parsers.vllm_log.intervals import (
     border,
     counted,
     dense,
+    divided,
     joined_tallies,
     new_stamps,
-    settled,
 )
 from parsers.vllm_log.records import Counted, Mark, Part, Record, Statement, Tally, Who
 from parsers.vllm_log.rows import Columns, Rows, stacked
@@ -68,13 +68,13 @@ def stretch(part: Part) -> Stretch:
     instances: dict[str | None, int] = {None: 0}
     ends = new_stamps([_ends(rows, instances)])
     tallies = joined_tallies([_single(part.tallies, instances), *map(_bulk, part.counted)])
-    inside = settled(tallies, ends)
+    inside, outside = divided(tallies, ends)
     names = list(instances)
     return Stretch(
-        events=stacked([rows, counted_rows(counted(tallies.at(inside), ends), names)]),
+        events=stacked([rows, counted_rows(counted(inside, ends), names)]),
         statements=part.statements,
         instances=names,
-        tallies=tallies.at(~inside),
+        tallies=outside,
         ends=border(ends),
         marks=part.marks,
         first=part.first,
@@ -239,12 +239,12 @@ def without_steps(done: Stretch) -> Stretch:
         lines=np.ones(len(steps), np.int64),
     )
     ends = new_stamps([_ends(rows, instances)])
-    inside = settled(found, ends)
+    inside, outside = divided(found, ends)
     names = list(instances)
-    inner = counted_rows(counted(found.at(inside), ends), names)
+    inner = counted_rows(counted(inside, ends), names)
     return replace(
         done,
         events=stacked([rows.at(np.flatnonzero(codes == 0)), inner]),
         instances=names,
-        tallies=joined_tallies([done.tallies, found.at(~inside)]),
+        tallies=joined_tallies([done.tallies, outside]),
     )
