@@ -221,12 +221,10 @@ def _messages(chunk: _Chunk, stamped: Ints) -> tuple[Ints, Floats]:
         sizes = first_true(window(chunk.buffer, begins, 64) <= 32)
         good = (sizes > 1) & (begins + sizes == tails[ids]) & (chunk.data[tails[ids] - 1] == 46)
         codes[ids[~good]] = 0
-    np.putmask(codes, codes == _OTHER, 0)
-    stamps = np.full(len(codes), np.nan)
-    lines = np.flatnonzero(codes)
-    stamps[lines] = stamps_of(columns[:3, lines])
+    stamps = stamps_of(columns)
     # Without a stamp it is no plain line.
-    codes[lines[np.isnan(stamps[lines])]] = 0
+    np.putmask(codes, (codes == _OTHER) | np.isnan(stamps), 0)
+    np.putmask(stamps, codes == 0, np.nan)
     return codes, stamps
 
 

@@ -18,6 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 INTERVAL_S = 10.0  # the default interval of V1's stats lines
 _WRAPPED_S = 60.0
+_NO_SLOT = -(2.0**62)  # of a line without stamp
 _TABLE = 1 << 20  # largest table of numbers that is kept instead of sorting them
 
 
@@ -106,7 +107,7 @@ def border(ends: Ends) -> Ends:
 
 
 def counted(tallies: Tallies, ends: Ends) -> Tallies:
-    """Add up tallies of one interval, instance, status and path class, in the order of offsets."""
+    """Add up tallies of one interval, instance, status and path class; the first stands for all."""
     if not len(tallies.offsets):
         return tallies
     number, begun = _intervals(tallies, ends)
@@ -121,7 +122,7 @@ def counted(tallies: Tallies, ends: Ends) -> Tallies:
     first[1:] = (number[1:] != number[:-1]) | (slots[1:] != slots[:-1])
     first[1:] |= tallies.instances[1:] != tallies.instances[:-1]
     runs = np.flatnonzero(first)
-    _, slot = np.unique(slots[runs], return_inverse=True)
+    _, slot = dense(np.nan_to_num(slots[runs], nan=_NO_SLOT).astype(np.int64))
     _, who = dense(number[runs] * (int(tallies.instances.max()) + 1) + tallies.instances[runs])
     _, run = dense(who * (int(slot.max()) + 1) + slot)
     kinds, code = dense(tallies.codes)
@@ -131,8 +132,7 @@ def counted(tallies: Tallies, ends: Ends) -> Tallies:
     sizes = np.bincount(keys, None if single else tallies.lines).astype(np.int64)
     places = np.empty(len(sizes), np.int64)
     places[keys[::-1]] = np.arange(len(keys) - 1, -1, -1)
-    order = np.argsort(places)
-    return tallies.at(places[order])._replace(lines=sizes[order])
+    return tallies.at(places)._replace(lines=sizes)
 
 
 def _intervals(tallies: Tallies, ends: Ends) -> tuple[Ints, Floats]:

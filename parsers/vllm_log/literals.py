@@ -5,6 +5,7 @@ literal, and the others are compared with that eight bytes at a time.
 """
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -23,18 +24,23 @@ class Literal(NamedTuple):
 
     def on(self, columns: Words) -> Bools:
         """Tell which windows have it; row n of `columns` is the n-th word of all windows."""
-        lead = self.at % 8
-        trail = -(lead + len(self.text)) % 8
-        words = np.frombuffer(bytes(lead) + self.text + bytes(trail), "<u8")
-        masks = np.frombuffer(bytes(lead) + b"\xff" * len(self.text) + bytes(trail), "<u8")
-        first = self.at // 8
-        same: Bools = columns[first] & masks[0] == words[0]
-        for column, mask, word in zip(columns[first + 1 :], masks[1:], words[1:], strict=False):
-            same &= (column if mask == _ALL else column & mask) == word
+        (first, mask, word), *rest = _words(self.text, self.at)
+        same: Bools = columns[first] & mask == word
+        for column, mask, word in rest:
+            same &= (columns[column] if mask == _ALL else columns[column] & mask) == word
         return same
 
 
 _ALL = np.uint64((1 << 64) - 1)
+
+
+@lru_cache(maxsize=4096)
+def _words(text: bytes, at: int) -> tuple[tuple[int, np.uint64, np.uint64], ...]:
+    """Return which words of a window a text lies in, which of their bits, and what these are."""
+    lead, trail = bytes(at % 8), bytes(-(at + len(text)) % 8)
+    masks = np.frombuffer(lead + b"\xff" * len(text) + trail, "<u8")
+    words = np.frombuffer(lead + text + trail, "<u8")
+    return tuple(zip(range(at // 8, at // 8 + len(words)), masks, words, strict=True))
 
 
 def sorted_by_literals(
@@ -50,8 +56,8 @@ def sorted_by_literals(
     Returns:
         Per window the meaning of its literal and the length of its text; 0 where it has none.
     """
-    meanings = np.zeros(len(left), np.int64)
-    lengths = np.zeros(len(left), np.int64)
+    which = np.zeros(len(left), np.uint8)
+    meanings, lengths = [0], [0]
     for _ in range(MAX_LITERALS):
         at = int(left.argmax()) if len(left) else 0
         if not len(left) or not left[at]:
@@ -62,7 +68,8 @@ def sorted_by_literals(
             continue
         same = literal.on(columns)
         same &= left
-        np.putmask(meanings, same, literal.meaning)
-        np.putmask(lengths, same, len(literal.text))
+        np.putmask(which, same, len(meanings))
+        meanings.append(literal.meaning)
+        lengths.append(len(literal.text))
         left ^= same
-    return meanings, lengths
+    return np.array(meanings)[which], np.array(lengths)[which]

@@ -90,11 +90,11 @@ def read_plain(buffer: bytearray, begins: Ints, tails: Ints) -> Iterator[PlainSt
             left = left[1:]
             continue
         good, figures, widths = _figures(buffer, begins[left], tails[left], shape)
-        kept = np.flatnonzero(good)
-        text, lengths = _fields(
-            shape, [figure[kept] for figure in figures], [width[kept] for width in widths]
-        )
-        yield PlainStats(left[kept], shape.engine, text, lengths)
+        if not good.all():
+            figures = [figure[good] for figure in figures]
+            widths = [width[good] for width in widths]
+        text, lengths = _fields(shape, figures, widths)
+        yield PlainStats(left[good], shape.engine, text, lengths)
         left = left[~good]
 
 
