@@ -1,11 +1,12 @@
 """Speed of log reading on a generated log in the proportions of a busy server.
 
-    python benchmarks/log_speed.py [--size-mb 1000] [--runs 3] [--dir DIR] [--gzip]
+    python benchmarks/log_speed.py [--size-mb 1000] [--runs 3] [--dir DIR] [--gzip] [--growth 10]
 
 Lines: 45 % access, 40 % request ids, 12 % requests with prompts, 3 % stats; with start-up lines,
 aborts, errors and refused requests among them. Measures whole processes, from start to rows, beside
 `rg -c` with the expressions one would search for, a plain Python loop, and lnav, where they are
-installed. Memory is the peak of anonymous memory of all processes of a run.
+installed. Memory is the peak of anonymous memory of all processes of a run. `--growth N` measures a
+log of N times the size as well: time should grow with it, and memory should not.
 """
 
 import argparse
@@ -178,43 +179,61 @@ def main() -> None:
     arguments.add_argument("--runs", type=int, default=3)
     arguments.add_argument("--dir", type=Path, default=Path(tempfile.gettempdir()))
     arguments.add_argument("--gzip", action="store_true", help="measure the packed log too")
-    arguments.add_argument("--loop", action="store_true", help="measure a plain Python loop too")
+    arguments.add_argument(
+        "--growth", type=int, metavar="N", help="measure a log of N times the size too"
+    )
     options = arguments.parse_args()
-    root = str(Path(__file__).resolve().parent.parent)
-    path = options.dir / f"busy-server-{options.size_mb}.log"
-    if not path.exists():
-        generate(path, options.size_mb * 1_000_000)
+    path = generated(options.dir, options.size_mb)
     size = path.stat().st_size
     print(f"{size / 1e6:.0f} MB, {os.cpu_count()} cores, Python {sys.version.split()[0]}")
 
-    def best(command: list[str], *, shell: str | None = None) -> list[tuple[float, int, str]]:
-        return [run(command, shell=shell) for _ in range(options.runs)]
+    def best(
+        command: list[str], *, shell: str | None = None, runs: int = options.runs
+    ) -> list[tuple[float, int, str]]:
+        return [run(command, shell=shell) for _ in range(runs)]
 
-    ours = report(
-        "forensics", size, best([sys.executable, "-c", OURS.format(root=root, path=str(path))])
-    )
+    ours = report("forensics", size, best(reading(path)))
     if shutil.which("rg"):
         search = report("rg -c (the mark)", size, best(["rg", "-c", RG, str(path)]))
         print(f"{'':28} {ours / search:7.2f} times rg")
+    else:
+        print("rg -c (the mark): skipped, ripgrep is not installed")
     if shutil.which("lnav"):
-        report("lnav -n", size, best(["lnav", "-n", "-c", ";SELECT 1", str(path)]))
-    if options.loop:
-        script = LOOP.format(rg=RG, path=str(path))
-        report("plain Python loop", size, best([sys.executable, "-c", script])[:1])
+        count = ";SELECT count(*) FROM all_logs"
+        report("lnav -n", size, best(["lnav", "-n", "-c", count, str(path)], runs=1))
+    else:
+        print("lnav -n: skipped, lnav is not installed")
+    script = LOOP.format(rg=RG, path=str(path))
+    report("plain Python loop", size, best([sys.executable, "-c", script], runs=1))
+    if options.growth:
+        large = generated(options.dir, options.size_mb * options.growth)
+        times = large.stat().st_size / size
+        longer = report(f"forensics, {times:.0f} times", large.stat().st_size, best(reading(large)))
+        print(f"{'':28} {longer / ours:7.2f} times the time")
     if options.gzip:
         packed = path.with_suffix(".log.gz")
         if not packed.exists():
             with path.open("rb") as source, gzip.open(packed, "wb", 6) as target:
                 shutil.copyfileobj(source, target, 1 << 20)
-        ours = report(
-            "forensics, .gz",
-            size,
-            best([sys.executable, "-c", OURS.format(root=root, path=str(packed))]),
-        )
+        ours = report("forensics, .gz", size, best(reading(packed)))
         plain = report(
             "gzip -dc | cat", size, best([], shell=f"gzip -dc {packed} | cat >/dev/null")
         )
         print(f"{'':28} {ours / plain:7.2f} times gzip -dc")
+
+
+def generated(folder: Path, size_mb: int) -> Path:
+    """Return the log of a size in a folder; it is generated unless it is there."""
+    path = folder / f"busy-server-{size_mb}.log"
+    if not path.exists():
+        generate(path, size_mb * 1_000_000)
+    return path
+
+
+def reading(path: Path) -> list[str]:
+    """Return the command that reads a log from start to rows."""
+    root = str(Path(__file__).resolve().parent.parent)
+    return [sys.executable, "-c", OURS.format(root=root, path=str(path))]
 
 
 if __name__ == "__main__":
