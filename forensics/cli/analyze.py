@@ -212,7 +212,7 @@ def _run(
     if export is not None:
         from forensics.reports.export import export as save
 
-        save(outcome.evidence, outcome.timeline, export)
+        save(outcome.evidence, outcome.timeline, export, outcome.analysis, options)
     return outcome.analysis
 
 

@@ -8,7 +8,7 @@ Figures, times, settings and verdicts stay.
 
 import posixpath
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from forensics.analysis import Analysis, Evidenced, FileView, Where
@@ -24,12 +24,22 @@ _GROUP = re.compile(rf'\b(?:{_GROUP_LABELS})(="[^"]+")')
 _IPV4 = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d+)?\b")
 _IPV6 = re.compile(r"\[[0-9a-fA-F:]{3,}\](?::\d+)?|\b(?:[0-9a-fA-F]{1,4}:){4,7}[0-9a-fA-F]{1,4}\b")
 _URL_HOST = re.compile(r"(?<=://)[^/\s\"'?#]+")
-# cmpl-…, chatcmpl-…, and the bare hexadecimal ids of 0.4 and later.
+# cmpl-…, chatcmpl-…, the bare hexadecimal ids of 0.4 and later, and what clients choose themselves.
 _REQUEST = re.compile(
     r"\b(?:(?:chat)?cmpl|req|embd|resp|rerank|score|pool)-[\w-]{8,}|\b[0-9a-f]{32}\b"
+    r"|\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
+    r"|(?<=[Rr]equest )(?=[\w-]*\d)[\w-]{8,}(?=\.?$|[.:]? )"
 )
 _HOME = re.compile(r"(?<=/home/)[^/\s\"']+|(?<=/Users/)[^/\s\"']+")
-_PROMPT = re.compile(r"(prompt(?:_token_ids)?\s*[:=]\s*).*", re.DOTALL)
+_PROMPT = re.compile(
+    r"(\b(?:prompt|prompt_token_ids|prompt_embeds|messages|content|input_value|inputs?|output"
+    r"|output_token_ids|query|documents)[\"'\\]*\s*[:=]\s*).*",
+    re.DOTALL,
+)
+# Errors quote what a user sent; names of settings, layers and devices have no blanks but marks.
+_ERROR = re.compile(r"\w(?:Error|Exception)\b[:(]|\bfailed (?:due to|\()")
+_QUOTED = re.compile(r"""(?P<quote>\\?["'])(?P<inside>(?:(?!(?P=quote)).)*)(?P=quote)""", re.DOTALL)
+_NAME = re.compile(r"(?=.*[._/:=])[\w./:=@+-]{1,80}")
 # Shorter names ("0") are numbers of ranks, and hiding them would hide which engine is meant.
 _SHORTEST = 3
 
@@ -37,16 +47,42 @@ _SHORTEST = 3
 def redacted(analysis: Analysis, options: Options) -> Analysis:
     """Take out what the options ask to be taken out."""
     if not options.include_prompts:
-        analysis = _each_place(analysis, _without_prompt)
+        analysis = with_text(_each_place(analysis, _without_prompt), without_quotes)
     if not (options.anonymize or options.confidential):
         return analysis
-    stand_ins = _stand_ins(analysis)
-    hidden = with_text(analysis, lambda text: _replaced(text, stand_ins))
+    names = stand_ins(analysis)
+    hidden = with_text(analysis, lambda text: replaced(text, names))
     return _confidential(hidden) if options.confidential else hidden
 
 
-def _stand_ins(analysis: Analysis) -> dict[str, str]:
-    """Give each name its stand-in, numbered by first appearance; longer names come first."""
+def without_quotes(text: str) -> str:
+    """Take out what an error quotes, unless it is the name of something.
+
+    >>> without_quotes("ValueError: no model layer 'model.layers.0' for 'my secret'")
+    "ValueError: no model layer 'model.layers.0' for '…'"
+    """
+    error = _ERROR.search(text)
+    if error is None:
+        return text
+    return text[: error.end()] + _QUOTED.sub(_unquoted, text[error.end() :])
+
+
+def _unquoted(match: re.Match[str]) -> str:
+    if _NAME.fullmatch(match["inside"]) is not None:
+        return match[0]
+    return f"{match['quote']}…{match['quote']}"
+
+
+def stand_ins(
+    analysis: Analysis, also: Iterable[tuple[str, str]] = (), further: Iterable[str] = ()
+) -> dict[str, str]:
+    """Give each name its stand-in, numbered by first appearance; longer names come first.
+
+    Args:
+        analysis: the names that reports show, which therefore have the same stand-in everywhere.
+        also: further names, as (kind, name).
+        further: other text in which names are looked for.
+    """
     found: dict[str, str] = {}
     counts: dict[str, int] = {}
 
@@ -60,7 +96,9 @@ def _stand_ins(analysis: Analysis) -> dict[str, str]:
         add("host", engine.instance)
         for epoch in engine.epochs:
             add("model", epoch.model)
-    for text in texts(analysis):
+    for kind, name in also:
+        add(kind, name)
+    for text in (*texts(analysis), *further):
         for label in _LABEL.finditer(text):
             kind = "model" if label["name"].startswith("model") else "host"
             add(kind, label["value"])
@@ -76,8 +114,9 @@ def _stand_ins(analysis: Analysis) -> dict[str, str]:
     return dict(sorted(found.items(), key=lambda item: -len(item[0])))
 
 
-def _replaced(text: str, stand_ins: dict[str, str]) -> str:
-    for name, stand_in in stand_ins.items():
+def replaced(text: str, names: dict[str, str]) -> str:
+    """Put stand-ins in the place of names."""
+    for name, stand_in in names.items():
         if name.startswith("="):
             text = text.replace(name, stand_in)
         elif name in text:

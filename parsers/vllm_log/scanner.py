@@ -36,8 +36,14 @@ _INNER = re.compile(
     r"(?:(?:DEBUG|INFO|WARNING|WARN|ERROR|CRITICAL|FATAL) "
     r"\d\d-\d\d \d\d:\d\d:\d\d \[?[\w./<>-]+\.py:\d+\]|(?:INFO: {5}|WARNING:  |ERROR:    )\S))"
 )
-_FREE_TEXT = ("Received request ", "Generated response ")
+_FREE_TEXT = re.compile(r"Received request |Generated response |Request \S+ details: ")
 _TRACEBACK = "Traceback (most recent call last)"
+_WRITTEN = re.compile(  # by users: what is quoted, and what follows the name of a text
+    r"\b(?:prompt|messages|content|inputs?|output|query|documents)(?:_token_ids|_value)?"
+    r"[\"'\\]*\s*[:=].*|'[^']*'|\"[^\"]*\"",
+    re.DOTALL,
+)
+_PROSE = re.compile(r"(?:(?:^|(?<=\s))[^\s/=_\[\]]+(?:\s+|$))+")
 _MASK = re.compile(r"0x[0-9a-fA-F]+|\b[0-9a-f]{8,}(?:-[0-9a-f]+)*\b|\d+(?:[.,:]\d+)*")
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _PROGRESS = re.compile(r"\d+%\||\|\s*\d+/\d+ \[|it/s\]|s/it\]|\d+/\? \[")
@@ -167,7 +173,7 @@ class Scanner:
         if head.stamp is None and wrapped.own is not None:
             head = head._replace(clock=wrapped.own[0], stamp=wrapped.own[1])
         message = head.message
-        several = (".py:" in message or ":    " in message) and not message.startswith(_FREE_TEXT)
+        several = (".py:" in message or ":    " in message) and not _FREE_TEXT.match(message)
         begins = [match.start("record") for match in _INNER.finditer(message)] if several else []
         if not begins:
             return self._message(head, wrapped, offset)
@@ -176,7 +182,7 @@ class Scanner:
             status = _IGNORED  # a prefix that no envelope knows
         for begin, end in pairwise((*begins, len(message))):
             head = read_head(message[begin:end])
-            if head.message.startswith(_FREE_TEXT):
+            if _FREE_TEXT.match(head.message):
                 # What looks like a record behind it is quoted in it.
                 return min(status, self._message(read_head(message[begin:]), wrapped, offset))
             status = min(status, self._message(head, wrapped, offset))
@@ -247,7 +253,9 @@ class Scanner:
             return _IGNORED
         if _PROGRESS.search(bare) is not None or _WORD.search(bare) is None:
             return _IGNORED
-        self._unknown = message
+        # A line without a head may be the rest of a prompt that was cut: its words do not matter.
+        headed = head.level is not None or head.stamp is not None
+        self._unknown = message if headed else _PROSE.sub("… ", bare[:400])
         return _UNKNOWN
 
     def _place(self, head: Head, wrapped: Unwrapped, offset: int, engine: str | None) -> Place:
@@ -275,6 +283,6 @@ class Scanner:
 
     def _shape(self, text: str) -> None:
         shapes = self.part.shapes
-        shape = _MASK.sub("#", text[:400]).strip()[:160]
+        shape = _MASK.sub("#", _WRITTEN.sub("…", text[:400])).strip()[:160]
         if shape in shapes or len(shapes) < MAX_SHAPES:
             shapes[shape] += 1

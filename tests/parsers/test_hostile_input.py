@@ -135,3 +135,28 @@ def test_random_files_of_a_directory_do_not_stop_the_rest(tmp_path):
     (tmp_path / "server.log.gz").write_bytes(gzip.compress(support.recorded("long-context-v032")))
     evidence = parsers.read([str(tmp_path)])
     assert [one.format for one in evidence.coverage].count("vllm-log") == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "INFO 01-15 10:23:45 [logger.py:51] Request cmpl-3 details: prompt: 'my secret', x: None.",
+        "INFO 01-15 10:23:45 [app.py:10] chat messages=[{'role': 'user', 'content': 'my secret'}]",
+        'INFO 01-15 10:23:45 [app.py:10] asked "my secret"',
+        "secret words at the end of a prompt that a runtime cut, my secret",
+        '{"prompt": "my secret"}',
+    ],
+)
+def test_samples_of_unknown_lines_hold_nothing_that_users_wrote(parse, line):
+    shapes = parse(f"INFO 01-15 10:23:45 [a.py:1] Avg prompt\n{line}\n".encode()).coverage
+    assert not any("secret" in shape for shape, _ in shapes.unknown_shapes)
+
+
+def test_shapes_of_unknown_lines_stay_readable(parse):
+    line = "WARNING 01-15 10:23:45 [app.py:725] Mixer V2 needs more room; waiting 12.5 s"
+    raw = "/opt/venv/lib/python3.11/x.py:17: FutureWarning: this is deprecated, see torch.reduce_op"
+    shapes = dict(parse(f"{line}\n{raw}\n".encode()).coverage.unknown_shapes)
+    assert shapes == {
+        "Mixer V# needs more room; waiting # s": 1,
+        "/opt/venv/lib/python#/x.py:#: … torch.reduce_op": 1,
+    }

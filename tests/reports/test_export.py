@@ -1,6 +1,10 @@
+import json
+from dataclasses import replace
+
 import polars as pl
 import pytest
 
+from forensics.config import Options
 from forensics.diary import EngineDiary, Epoch
 from forensics.errors import UsageError
 from forensics.evidence import (
@@ -12,6 +16,7 @@ from forensics.evidence import (
     SourceInfo,
 )
 from forensics.reports.export import export
+from forensics.reports.redaction import redacted
 from forensics.timeline import SIGNALS, EngineTimeline, Timeline
 
 
@@ -63,8 +68,16 @@ def timeline():
     return Timeline(engines, ())
 
 
-def test_the_tables_can_be_asked_together(evidence, timeline, tmp_path):
-    written = export(evidence, timeline, tmp_path / "out")
+@pytest.fixture
+def save(analysis):
+    def saved(evidence, timeline, folder, options=Options()):  # noqa: B008 - frozen
+        return export(evidence, timeline, folder, analysis, options)
+
+    return saved
+
+
+def test_the_tables_can_be_asked_together(save, evidence, timeline, tmp_path):
+    written = save(evidence, timeline, tmp_path / "out")
     assert [path.name for path in written] == [
         "sources.parquet",
         "samples.parquet",
@@ -83,27 +96,89 @@ def test_the_tables_can_be_asked_together(evidence, timeline, tmp_path):
     assert found.row(0) == ("q.json", "vllm:num_preemptions_total", 2.0)
 
 
-def test_the_timeline_has_every_engine_and_signal(evidence, timeline, tmp_path):
-    export(evidence, timeline, tmp_path)
+def test_the_timeline_has_every_engine_and_signal(save, evidence, timeline, tmp_path):
+    save(evidence, timeline, tmp_path)
     table = pl.read_parquet(tmp_path / "timeline.parquet")
     assert table["engine"].to_list() == ["0", "0", "1", "1"]
     assert set(SIGNALS) <= set(table.columns)
     assert table["hit_rate"].null_count() == 2, "a gap stays a gap"
 
 
-def test_the_same_evidence_gives_the_same_bytes(evidence, timeline, tmp_path):
-    first = [path.read_bytes() for path in export(evidence, timeline, tmp_path / "a")]
-    assert first == [path.read_bytes() for path in export(evidence, timeline, tmp_path / "b")]
+def test_the_same_evidence_gives_the_same_bytes(save, evidence, timeline, tmp_path):
+    first = [path.read_bytes() for path in save(evidence, timeline, tmp_path / "a")]
+    assert first == [path.read_bytes() for path in save(evidence, timeline, tmp_path / "b")]
 
 
-def test_nothing_read_gives_empty_tables(evidence, tmp_path):
-    export(evidence, Timeline((), ()), tmp_path)
+def test_nothing_read_gives_empty_tables(save, evidence, tmp_path):
+    save(evidence, Timeline((), ()), tmp_path)
     assert pl.read_parquet(tmp_path / "timeline.parquet").height == 0
     assert pl.read_parquet_schema(tmp_path / "events.parquet") == EVENTS
 
 
-def test_a_folder_that_cannot_be_written_is_named(evidence, timeline, tmp_path):
+def test_a_folder_that_cannot_be_written_is_named(save, evidence, timeline, tmp_path):
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(UsageError, match="cannot be written"):
-        export(evidence, timeline, blocked)
+        save(evidence, timeline, blocked)
+
+
+def event(kind, **fields):
+    row = dict.fromkeys(EVENTS)
+    return row | {
+        "source": 0,
+        "offset": 0,
+        "clock": "utc",
+        "instance": "gpu-node-1",
+        "kind": kind,
+        "fields": json.dumps(fields, separators=(",", ":")),
+    }
+
+
+@pytest.fixture
+def told(evidence):
+    """Evidence with names and with what users wrote."""
+    rows = [
+        event("traceback", error="ValueError: no layer 'model.0' for 'my secret'", traceback=True),
+        event("request_failed", request_id="my-own-id-1", error="ValueError: prompt my secret bad"),
+        event("request_aborted", request_id="my-own-id-1"),
+    ]
+    facts = [dict.fromkeys(FACTS) | {"source": 0, "offset": 0, "clock": "utc"}]
+    facts[0] |= {"key": "flag.model", "value": "/srv/secret-llm", "instance": "gpu-node-1"}
+    return replace(
+        evidence,
+        sources=(SourceInfo("/home/alice/a.log", "/home/alice/a.log", "."), evidence.sources[1]),
+        series=evidence.series.with_columns(
+            labels=pl.lit('{"job":"vllm","model_name":"secret-llm","node":"10.1.2.3:9"}')
+        ),
+        events=pl.DataFrame(rows, schema=EVENTS),
+        facts=pl.DataFrame(facts, schema=FACTS),
+    )
+
+
+def tables(folder):
+    return {path.stem: pl.read_parquet(path).write_ndjson() for path in folder.iterdir()}
+
+
+def test_what_users_wrote_is_left_out_unless_asked_for(save, told, timeline, tmp_path):
+    save(told, timeline, tmp_path / "a")
+    events = pl.read_parquet(tmp_path / "a" / "events.parquet")
+    assert [json.loads(fields).get("error") for fields in events["fields"]] == [
+        "ValueError: no layer 'model.0' for '…'",
+        "ValueError",
+        None,
+    ]
+    save(told, timeline, tmp_path / "b", Options(include_prompts=True))
+    assert pl.read_parquet(tmp_path / "b" / "events.parquet").equals(told.events)
+
+
+def test_names_have_the_stand_ins_of_the_reports(save, told, timeline, analysis, tmp_path):
+    options = Options(anonymize=True)
+    save(told, timeline, tmp_path, options)
+    shown = tables(tmp_path)
+    for secret in ("gpu-node-1", "my-own-id-1", "secret-llm", "10.1.2.3", "alice"):
+        assert not any(secret in table for table in shown.values()), secret
+    events = pl.read_parquet(tmp_path / "events.parquet")
+    ids = {json.loads(fields).get("request_id") for fields in events["fields"]} - {None}
+    assert len(ids) == 1, "one request keeps one name"
+    reported = redacted(analysis, options).engines[0].epochs[0].model
+    assert analysis.engines[0].epochs[0].model is None or reported.startswith("model-")

@@ -106,3 +106,26 @@ def test_figures_times_and_settings_stay(telling):
 
 def test_nothing_is_touched_unless_asked(analysis):
     assert redacted(analysis, Options()) == analysis
+
+
+@pytest.mark.parametrize(
+    ("line", "shown"),
+    [
+        ('{"log": "x", "prompt": "my secret"}', '{"log": "x", "prompt": …'),
+        ("messages=[{'role': 'user', 'content': 'my secret'}]", "messages=…"),
+        ("1 validation error input_value='my secret', input_type=str", "…input_value=…"),
+        (
+            "ValueError: bad 'my secret' in layer 'model.0'",
+            "ValueError: bad '…' in layer 'model.0'",
+        ),
+        ("Request a failed due to X: 'secret'", "Request a failed due to X: '…'"),
+        ("Avg prompt throughput: 1.0 tokens/s", "Avg prompt throughput: 1.0 tokens/s"),
+    ],
+)
+def test_log_text_without_what_users_wrote(telling, line, shown):
+    main = telling.findings[0]
+    exhibit = replace(main.exhibits[0], source=Where("a.log", line=1, text=line))
+    one = replace(telling, findings=(replace(main, exhibits=(exhibit,)),))
+    text = redacted(one, Options()).findings[0].exhibits[0].source.text
+    assert text.endswith(shown.removeprefix("…"))
+    assert "secret" not in text
