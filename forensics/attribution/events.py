@@ -47,42 +47,51 @@ def causing_event(timeline: EngineTimeline, episode: Episode) -> Mark | None:
 def cold_part(timeline: EngineTimeline, episode: Episode) -> Cold | None:
     """Measure what an event at the onset took and the traffic has brought back since.
 
-    The rate climbs while prefixes are seen again; where it settles, the cold part is what it won
-    back from the low level, and what it did not is judged like any other fall.
+    The rate climbs while prefixes are seen again. Of what was lost at the event, the part that came
+    back by the time the rate settles is cold; what did not is judged like any other fall. Where
+    intervals are long the climb lies within the low time itself, whose first third is then the low
+    level and whose last third the settled one.
     """
     mark = causing_event(timeline, episode)
     if mark is None:
         return None
     fall = episode.before - episode.level
-    after = _later(timeline, episode)
-    if after is None:
+    later = _later(timeline, episode)
+    if later is None:
         return Cold(mark, Part("cold", fall, 0.0, fall), None, episode.after)
-    span, level, spread = after
-    back = float(np.clip(level - episode.level, 0.0, fall))
-    part = Part("cold", back, max(0.0, back - spread), min(fall, back + spread))
+    span, low, level, spread = later
+    lost = max(episode.before - low, fall)
+    back, error = (float(np.clip(x / lost, 0.0, 1.0)) * fall for x in (level - low, spread))
+    part = Part("cold", back, max(0.0, back - error), min(fall, back + error))
     return Cold(mark, part, level, span)
 
 
-def _later(timeline: EngineTimeline, episode: Episode) -> tuple[Span, float, float] | None:
-    """Give the window after the low time (or its last third), its rate and twice its error."""
+def _later(timeline: EngineTimeline, episode: Episode) -> tuple[Span, float, float, float] | None:
+    """Give the window after the low time (or its last third), the low rate, its own rate and error.
+
+    The error is twice the standard error of its rate, 0.01 at least.
+    """
     weight = "hit_weight" if episode.signal == "hit_rate" else "queries"
     grid = (
         timeline.grid.filter(pl.col("time") > episode.onset[0])
         .select("time", episode.signal, weight)
         .drop_nulls()
     )
-    beyond = grid.filter(pl.col("time") > episode.end)
+    beyond, low = grid.filter(pl.col("time") > episode.end), episode.level
     if beyond.height < 3 or not episode.recovered:
         inside = grid.filter(pl.col("time") <= episode.after.end)
         beyond = inside.tail(max(3, inside.height // 3))
-    if beyond.height < 3:
-        return None
-    weights = beyond[weight].to_numpy()
-    total = float(weights.sum())
-    if total <= 0:
+        low = min(low, _mean(inside.head(max(1, inside.height // 3)), episode.signal, weight))
+    if beyond.height < 3 or float(beyond[weight].sum()) <= 0:
         return None
     rate = beyond[episode.signal].to_numpy()
-    level = float((rate * weights).sum() / total)
+    level = _mean(beyond, episode.signal, weight)
     spread = 2.0 * float(rate.std()) / float(np.sqrt(rate.size))
     first, last = float(beyond["time"][0]), float(beyond["time"][-1])
-    return Span(first - timeline.step_s, last), level, max(0.01, spread)
+    return Span(first - timeline.step_s, last), low, level, max(0.01, spread)
+
+
+def _mean(rows: pl.DataFrame, signal: str, weight: str) -> float:
+    """Give the weighted mean rate of some points; infinite without any weight."""
+    total = float(rows[weight].sum())
+    return float((rows[signal] * rows[weight]).sum()) / total if total > 0 else float("inf")

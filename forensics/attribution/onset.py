@@ -53,7 +53,8 @@ def shape(timeline: EngineTimeline, episode: Episode, pool_tokens: float | None)
     early = (episode.before - _mean(rate[:_EARLY_POINTS], weight[:_EARLY_POINTS])) / fall
     middle = max(1, rate.size // 2)
     first = episode.before - _mean(rate[:middle], weight[:middle])
-    last = episode.before - _mean(rate[middle:], weight[middle:])
+    late = slice(min(middle, rate.size - 1), None)  # a single point is both halves
+    last = episode.before - _mean(rate[late], weight[late])
     halfway = np.flatnonzero(episode.before - rate >= 0.5 * fall)
     reached = float(times[halfway[0]]) if halfway.size else float(times[-1])
     return Shape(

@@ -32,6 +32,7 @@ _LEAST_REQUESTS = 15.0
 _SMALL_FALL = 0.15
 _LEAST_POINTS = 8
 _LEAST_INTERVALS = 3
+_BRIEF = 2
 _WINDOW_REQUESTS = 100.0
 _WORST_BINOMIAL = 0.25
 
@@ -47,14 +48,16 @@ def hit_rate_episodes(timeline: EngineTimeline, signal: str = "hit_rate") -> tup
 
 
 def doubtful_falls(timeline: EngineTimeline) -> tuple[Episode, ...]:
-    """Find steps down of the hit rate which so few requests may make by chance.
+    """Find steps down of the hit rate which so few requests, or so few points, may make by chance.
 
     They are no falls, and keep it from being said that nothing fell.
     """
-    return tuple(item for item in _all_falls(timeline, "hit_rate") if not _is_carried(item))
+    uncarried = [item for item in _all_falls(timeline, "hit_rate") if not _is_carried(item)]
+    return (*uncarried, *_all_falls(timeline, "hit_rate", brief=True))
 
 
-def _all_falls(timeline: EngineTimeline, signal: str) -> Sequence[Episode]:
+def _all_falls(timeline: EngineTimeline, signal: str, *, brief: bool = False) -> Sequence[Episode]:
+    """Find steps down; brief: those of two points and more, where two levels of eight lack room."""
     weight_name = "hit_weight" if signal == "hit_rate" else "queries"
     grid = timeline.grid.filter(
         pl.col(signal).is_not_null() & pl.col(weight_name).is_not_null() & (pl.col(weight_name) > 0)
@@ -63,19 +66,22 @@ def _all_falls(timeline: EngineTimeline, signal: str) -> Sequence[Episode]:
     few = grid.height < _LEAST_POINTS
     if few and (timeline.grid.height < _LEAST_POINTS or not judged_singly(requests)):
         return ()
+    if brief and grid.height >= 2 * _LEAST_POINTS:
+        return ()
     times = grid["time"].to_numpy()
     rate = grid[signal].to_numpy()
     weight = grid[weight_name].to_numpy()
     # A few scrapes far apart have no noise to read off, but many requests behind each: hits of one
     # request stand or fall together, so the binomial of requests is what they wander by.
-    shortest, step = (1, 0.0) if few else (SHORTEST, timeline.step_s)
+    shortest, step = (1, 0.0) if few else (SHORTEST, _spacing(timeline, times))
+    shortest = min(shortest, _BRIEF) if brief else shortest
     noise = noise_per_weight(rate, weight)
-    if few and requests is not None:
+    if (few or brief) and requests is not None:
         noise = _WORST_BINOMIAL * float(weight.sum() / requests.sum())
     pieces: list[Segment] = []
     for first, last in _epochs(timeline, times):
         inside = slice(first, last + 1)
-        inner = segments(rate[inside], weight[inside], shortest, noise if few else None)
+        inner = segments(rate[inside], weight[inside], shortest, noise if few or brief else None)
         pieces += [
             Segment(p.first + first, p.last + first, p.mean, p.weight, p.error) for p in inner
         ]
@@ -101,13 +107,18 @@ def _requests(grid: pl.DataFrame) -> np.ndarray | None:
     return None
 
 
+def _spacing(timeline: EngineTimeline, times: np.ndarray) -> float:
+    """Give how long an interval of the rate lasts: scrapes may be rarer than the lines beside."""
+    return max(timeline.step_s, float(np.median(np.diff(times))))
+
+
 def _epochs(timeline: EngineTimeline, times: np.ndarray) -> list[tuple[int, int]]:
     """Give index ranges between process starts: nothing is averaged across a restart."""
     cuts = [0]
     for mark in timeline.marks:
         if mark.kind == "restart":
             cut = int(np.searchsorted(times, mark.time))
-            if cuts[-1] + 3 < cut < times.size - 2:
+            if cuts[-1] < cut < times.size:
                 cuts.append(cut)
     cuts.append(times.size)
     return [(cuts[i], cuts[i + 1] - 1) for i in range(len(cuts) - 1)]

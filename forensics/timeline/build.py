@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -128,16 +129,43 @@ def _outside(columns: Columns, others: Columns) -> int:
 def _completed(logs: Columns, laid: Columns, diary: EngineDiary) -> Columns:
     """Add to a log's columns what a few scrapes know beside it: amounts between two scrapes.
 
-    What the stats lines report stays theirs, as they report it at every point.
+    What the stats lines report stays theirs, as they report it at every point. Only how many prompt
+    tokens came between two scrapes is the counter's to say, and the lines tell when: from 0.16.0 on
+    a line leaves out what was found in the cache, and the counts beside it do not.
     """
     derive(laid, _pool_tokens(diary, laid))
     both = replace(logs, values=dict(logs.values), origins=dict(logs.origins), resets=laid.resets)
+    if "prompt_tokens" in logs.values and "prompt_tokens" in laid.values:
+        both.values["prompt_tokens"] = _as_counted(
+            logs.get("prompt_tokens"), laid.get("prompt_tokens"), np.flatnonzero(laid.present)
+        )
     for name, values in laid.values.items():
         if name not in both.values or np.isnan(both.values[name]).all():
             both.values[name] = values
             if name in laid.origins:
                 both.origins[name] = laid.origins[name]
     return both
+
+
+def _as_counted(lines: np.ndarray, counted: np.ndarray, scrapes: np.ndarray) -> np.ndarray:
+    """Scale what lines report so that it sums to what a counter grew by between two scrapes.
+
+    Args:
+        lines: amount per bin by the log, shape (n,).
+        counted: growth of the counter since the scrape before, NaN where unknown, shape (n,).
+        scrapes: indices of the bins with a scrape, ascending.
+    """
+    scaled = lines.copy()
+    for first, last in pairwise(scrapes):
+        inside = slice(first + 1, last + 1)
+        total = float(np.nansum(lines[inside]))
+        if np.isnan(counted[last]):
+            continue
+        if total > 0:
+            scaled[inside] *= counted[last] / total
+        else:
+            scaled[last] = counted[last]
+    return scaled
 
 
 def _lines(events: pl.DataFrame, origins: Iterable[Origin]) -> dict[str, Lines]:

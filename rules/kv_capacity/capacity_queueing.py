@@ -40,7 +40,7 @@ from rules.actions import admission_limit, grow_pool
 from rules.exhaustion import conserved_moves, counted_preemptions
 from rules.exhibits import compare
 from rules.interface import Case, Opinion, Params, Severity
-from rules.windows import seen_in
+from rules.windows import first_onset, seen_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class CapacityQueueing:
                     "seconds": run.seconds,
                 },
             ),
-            onset=run.onset,
+            onset=first_onset(found, run),
             end=None if run.open_ended else run.end,
             for_=compare(seen, "usage", "waiting", "queue_s", "ttft_s"),
             against=compare(seen, "preemptions"),

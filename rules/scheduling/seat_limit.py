@@ -52,7 +52,7 @@ from rules.exhaustion import counted_preemptions
 from rules.exhibits import compare, stated
 from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
 from rules.prefill import prompts_fill_steps
-from rules.windows import seen_in
+from rules.windows import first_onset, seen_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +118,9 @@ class SeatLimit:
         running, waiting = seen.after.running or 0.0, seen.after.waiting or 0.0
         if waiting < self.params.queue * running:
             return None
-        limit = case.epoch.max_num_seqs
+        limit = seen.epoch.max_num_seqs
         at_limit = limit is not None and running >= self.params.at_limit * limit
-        known = case.epoch.max_num_seqs_stated is not None
+        known = seen.epoch.max_num_seqs_stated is not None
         deferred = (seen.after.waiting_deferred or 0.0) > self.params.deferred * waiting
         weight = 0.93 if deferred or (at_limit and known) else 0.85 if at_limit else 0.7
         if not deferred and not at_limit and prompts_fill_steps(seen):
@@ -145,7 +145,7 @@ class SeatLimit:
                     "usage": seen.after.usage_max,
                 },
             ),
-            onset=run.onset,
+            onset=first_onset(found, run),
             end=None if run.open_ended else run.end,
             for_=(
                 *shown,
@@ -172,10 +172,12 @@ class SeatLimit:
             inside["waiting"].sum()
         ):
             return True
-        limit = case.epoch.max_num_seqs
+        epoch = case.timeline.diary.at(run.inside.end)
+        limit = epoch.max_num_seqs
         if limit is not None and float(np.median(running)) >= self.params.at_limit * limit:
             return True
         mean = float(running.mean())
-        top = float(grid["running"].to_numpy().max())
+        same = grid.filter(pl.col("time") > (epoch.start or 0.0))
+        top = float(same["running"].to_numpy().max())
         near_top = float(np.median(running)) >= self.params.at_limit * top
         return mean >= 1 and float(running.std()) <= self.params.plateau * mean and near_top

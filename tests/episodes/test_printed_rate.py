@@ -62,3 +62,22 @@ def test_climbing_back_after_the_figure_began_anew_is_no_fall(kind):
 def test_a_level_never_reached_again_after_a_restart_is_a_fall():
     rates = np.r_[np.full(30, 0.8), np.full(60, 0.5)]
     assert printed_fall(timeline(rates, marks=[(305.0, "restart")])) == REQUESTS
+
+
+@pytest.mark.parametrize(
+    "rates",
+    [
+        [0.814, 0.819, 0.824, 0.828, 0.831, 0.833, 0.780, 0.739, 0.696, 0.670, 0.638, 0.605, 0.579],
+        [0.825, 0.834, 0.839, 0.844, 0.848, 0.852, 0.818, 0.797, 0.773, 0.751, 0.737, 0.722, 0.709],
+    ],
+    ids=["eviction of 0.8.5 at 5 s", "more users than fit, while the figure still climbed"],
+)
+def test_a_log_cut_out_shortly_before_the_fall_still_shows_it(rates):
+    assert printed_fall(timeline(rates)) == REQUESTS
+
+
+def test_the_mean_of_few_requests_wanders_without_a_fall():
+    """Intervals of six requests, two thirds of them hits: 0.19 each way, nothing changes."""
+    chance = np.random.default_rng(0).binomial(6, 0.667, (300, 40)) / 6
+    figures = np.cumsum(chance, axis=1) / np.arange(1, 41)
+    assert sum(printed_fall(timeline(rates)) is not None for rates in figures) <= 15
