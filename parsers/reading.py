@@ -27,18 +27,20 @@ from parsers.rotation import in_content_order
 from parsers.sources import Found, discover
 from parsers.vllm_log.exports import LogExport
 from parsers.vllm_log.format import VllmLog, is_text
+from parsers.vllm_log.workers import Begun
 
 FORMATS: tuple[Format, ...] = (LogExport(), *prometheus.FORMATS, VllmLog())
 
 
-def _silent(_path: str, _done: int, _total: int) -> None:
+def silent(_path: str, _done: int, _total: int) -> None:
     """Report no progress."""
 
 
 def read(
     paths: Sequence[str],
     options: ReadOptions | None = None,
-    progress: Progress = _silent,
+    progress: Progress = silent,
+    begun: Begun | None = None,
 ) -> Evidence:
     """Read everything behind the paths.
 
@@ -46,13 +48,14 @@ def read(
         paths: files, directories, archives, ``-`` for standard input; any mix, any order.
         options: what the operator asked of the reading.
         progress: called now and then while long sources are read.
+        begun: a log among them that worker processes read already.
 
     Raises:
         InputError: nothing at all could be read, or, when strict, something is damaged.
     """
     options = options or ReadOptions()
     found = in_content_order(list(discover(paths, options.max_decompressed_bytes)))
-    parsed = [_parse(index, one, options, progress) for index, one in enumerate(found)]
+    parsed = [_parse(index, one, options, progress, begun) for index, one in enumerate(found)]
     if not any(one.coverage.format not in _NOT_READ for one in parsed):
         raise InputError(_nothing(paths, parsed))
     return _joined(found, parsed)
@@ -68,9 +71,13 @@ def _nothing(paths: Sequence[str], parsed: Sequence[Parsed]) -> str:
     return f"nothing could be read in {', '.join(paths)}: {'; '.join(reasons[:3])}"
 
 
-def _parse(index: int, found: Found, options: ReadOptions, progress: Progress) -> Parsed:
+def _parse(
+    index: int, found: Found, options: ReadOptions, progress: Progress, begun: Begun | None
+) -> Parsed:
     if found.refusal is not None:
         return _refused(index, found, "unreadable", f"{found.path}: {found.refusal}")
+    if begun is not None and (found.local_path, found.size) != (begun.path, begun.size):
+        begun = None
     source = Source(
         index=index,
         path=found.path,
@@ -80,6 +87,7 @@ def _parse(index: int, found: Found, options: ReadOptions, progress: Progress) -
         open=found.open,
         local_path=found.local_path,
         size=found.size,
+        begun=begun,
     )
     if not found.head:
         reason = "; ".join(found.cuts) or "empty file"

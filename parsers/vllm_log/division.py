@@ -1,53 +1,15 @@
-"""Divides a log into stretches of whole lines that can be read apart.
+"""Divides a stream into stretches of whole lines that can be read apart.
 
 No line that a container runtime cut stands at the end of a stretch: its rest is in the next line.
 """
 
-import re
 from collections.abc import Iterator
-from pathlib import Path
-from typing import BinaryIO
 
 from parsers.vllm_log.chunks import Readable
-from parsers.vllm_log.parallel import Task
+from parsers.vllm_log.file_division import CUT_LINE, Task
 from parsers.vllm_log.scanner import MAX_LINE_BYTES
 
-SEGMENT_BYTES = 16 << 20  # small, so that no process waits long for the other at the end
-BLOCK_BYTES = 10 << 20  # of a stream: several are held at a time
-SEARCH_BYTES = 8 << 20  # how far behind a cut a line end is looked for
-
-_CUT_LINE = re.compile(rb'\S+ std(?:out|err) P |\{"log":"(?:[^"\\]|\\.)*(?<!\\n)","stream"')
-
-
-def file_tasks(path: str, size: int, wanted: int = SEGMENT_BYTES) -> list[Task]:
-    """Divide a plain file."""
-    cuts = [0]
-    with Path(path).open("rb") as file:
-        while size - cuts[-1] > wanted * 3 // 2:
-            cut = _line_end(file, cuts[-1] + wanted)
-            if cut is None or cut >= size:
-                break
-            cuts.append(cut)
-    return [Task(start, end, path) for start, end in zip(cuts, [*cuts[1:], size], strict=True)]
-
-
-def _line_end(file: BinaryIO, near: int) -> int | None:
-    file.seek(near)
-    data = file.read(1 << 16)
-    while data and data.count(b"\n") < 2 and len(data) < SEARCH_BYTES:
-        more = file.read(1 << 20)
-        if not more:
-            break
-        data += more
-    first = data.find(b"\n")
-    while first >= 0:
-        second = data.find(b"\n", first + 1)
-        if second < 0:
-            return None
-        if _CUT_LINE.match(data, first + 1) is None:
-            return near + second + 1
-        first = second
-    return None
+BLOCK_BYTES = 10 << 20  # several are held at a time
 
 
 def stream_tasks(
@@ -91,7 +53,7 @@ def _last_line_end(buffer: bytearray) -> int:
     end = buffer.rfind(b"\n") + 1
     while end:
         start = buffer.rfind(b"\n", 0, end - 1) + 1
-        if _CUT_LINE.match(buffer, start) is None:
+        if CUT_LINE.match(buffer, start) is None:
             return end
         end = start
     return 0

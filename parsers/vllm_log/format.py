@@ -12,11 +12,13 @@ from parsers.interface import Parsed, Progress, ReadOptions, Source
 from parsers.read_ahead import Peeked, ReadAhead
 from parsers.vllm_log.assemble import REQUEST_ROWS_BYTES, assemble
 from parsers.vllm_log.chunks import ChunkReader, Readable
-from parsers.vllm_log.division import file_tasks, stream_tasks
-from parsers.vllm_log.parallel import WORTH_BYTES, Task, read_tasks, workers_for
+from parsers.vllm_log.division import stream_tasks
+from parsers.vllm_log.file_division import Task, file_tasks
+from parsers.vllm_log.parallel import read_tasks
 from parsers.vllm_log.scanner import Scanner
 from parsers.vllm_log.stretches import Stretch, stretch
 from parsers.vllm_log.whole_text import WHOLE_BYTES, broken, joined, newest_first, split
+from parsers.vllm_log.workers import WORTH_BYTES, workers_for
 
 PART_BYTES = 8 << 20
 ALONE_BYTES = 64 << 20  # of a stream of unknown length, before workers are started
@@ -118,8 +120,10 @@ def _read(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
     def report(done: int) -> None:
         progress(source.path, done, size)
 
-    tasks = iter(file_tasks(source.local_path, size))
-    return read_tasks(tasks, report, count_requests=True, workers=workers), size
+    begun = source.begun
+    tasks = begun.tasks if begun is not None else file_tasks(source.local_path, size)
+    done = read_tasks(tasks, report, count_requests=True, workers=workers, begun=begun)
+    return done, size
 
 
 def _streamed(source: Source, progress: Progress) -> tuple[list[Stretch], int]:

@@ -1,59 +1,39 @@
 """Reads one large log on several cores: stretches of it in worker processes, and in this one.
 
-Workers are plain interpreters that this process starts and feeds through pipes, so no import of the
-caller's main module takes place. They are told a stretch of a file, or are handed the bytes where
-the log has to be unpacked first. A stretch whose worker fails is read here. Results do not depend
-on how the log is divided.
+A stretch whose worker fails is read here. Results do not depend on how the log is divided.
 """
 
 import gc
 import io
-import json
 import logging
-import os
 import pickle
 import queue
-import struct
-import subprocess
-import sys
 import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import NamedTuple
 
 from parsers.vllm_log.chunks import ChunkReader, Readable
+from parsers.vllm_log.file_division import Task
 from parsers.vllm_log.rows import Columns, Rows, columns, mapped, write
 from parsers.vllm_log.stretches import Stretch, stretch
+from parsers.vllm_log.workers import (
+    Begun,
+    Order,
+    WorkerProcess,
+    answer,
+    answers,
+    order_of,
+    orders,
+    spill_folder,
+)
 
 _LOG = logging.getLogger(__name__)
 
-WORTH_BYTES = 160 << 20  # below, a second interpreter takes as long to start as it saves
-MAX_WORKERS = 7
-
-_LENGTH = struct.Struct("<Q")
-# Nothing is left to tidy up behind the last answer, so the child leaves without that.
-_CHILD = (
-    "import gc, json, os, sys; gc.disable(); sys.path[:] = json.loads(sys.argv[1]); "
-    "from {module} import serve; serve(); os._exit(0)"
-)
 _YOUNG = 200_000  # objects between searches for cycles: rows are many, and no cycle is among them
 
 _LARGE_BYTES = 31 << 20  # glibc keeps up to twice of that; it learns nothing from 32 MiB on
-
-
-class Task(NamedTuple):
-    """A stretch to be read: of the file at `path`, or `data` itself.
-
-    `end` is the offset behind it.
-    """
-
-    start: int
-    end: int
-    path: str | None
-    data: bytes | memoryview = b""
 
 
 class _Bounded:
@@ -112,63 +92,57 @@ def serve() -> None:
 
 
 def _serve() -> None:
-    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
-    sys.stdout = sys.stderr
-    orders = sys.stdin.buffer
-    while line := orders.readline():
-        start, end, path, count_requests, spill = json.loads(line)
-        data = orders.read(end - start) if path is None else b""
-        done = read_task(Task(start, end, path, data), count_requests=count_requests)
-        done = replace(done, events=write(_laid(done), Path(spill)))
-        answer = pickle.dumps(done, pickle.HIGHEST_PROTOCOL)
-        answers.write(_LENGTH.pack(len(answer)))
-        answers.write(answer)
-        answers.flush()
+    pipe = answers()
+    for task, order in orders():
+        done = read_task(task, count_requests=order.count_requests)
+        done = replace(done, events=write(_laid(done), order.spill))
+        answer(pipe, pickle.dumps(done, pickle.HIGHEST_PROTOCOL))
 
 
 class _Worker(threading.Thread):
-    """Feeds one worker process; holds one task beside the one that is being read."""
+    """Feeds one worker process; holds one task beside the one that is being read.
 
-    def __init__(self, work: "_Work") -> None:
+    Args:
+        work: takes what was read.
+        process: the process.
+        given: numbers and tasks that it was told to read already.
+    """
+
+    def __init__(
+        self, work: "_Work", process: WorkerProcess, given: Sequence[tuple[int, Task]] = ()
+    ) -> None:
         super().__init__(daemon=True)
         self.inbox: queue.Queue[tuple[int, Task] | None] = queue.Queue(1)
         self._work = work
-        self._process = subprocess.Popen(
-            [sys.executable, "-c", _CHILD.format(module=__name__), json.dumps(sys.path)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "POLARS_MAX_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"},
-        )
+        self._process = process
+        self._given = given
+        self.given = {index for index, _ in given}
 
     def run(self) -> None:
         alive = True
+        for index, task in self._given:
+            alive = self._finish(index, task, alive=alive)
         while (order := self.inbox.get()) is not None:
             index, task = order
-            done = self._ask(index, task) if alive else None
-            alive = done is not None
-            self._work.finish(index, done, task)
-        if self._process.stdin is not None:
-            with suppress(BrokenPipeError):
-                self._process.stdin.close()
-        self._process.wait()
+            if alive:
+                alive = self._process.order(task, self._work.order(index))
+            alive = self._finish(index, task, alive=alive)
+        self._process.close()
 
-    def _ask(self, index: int, task: Task) -> Stretch | None:
-        orders, answers = self._process.stdin, self._process.stdout
-        spill = self._work.folder / f"{index}"
-        order = [task.start, task.end, task.path, self._work.count_requests, str(spill)]
-        if orders is None or answers is None:
+    def _finish(self, index: int, task: Task, *, alive: bool) -> bool:
+        """Take an answer; what a dead worker was told, this process reads."""
+        done = self._answer(index) if alive else None
+        self._work.finish(index, done, task)
+        return done is not None
+
+    def _answer(self, index: int) -> Stretch | None:
+        answer = self._process.answer()
+        if answer is None:
             return None
         try:
-            orders.write(json.dumps(order).encode() + b"\n")
-            if task.path is None:
-                orders.write(task.data)
-            orders.flush()
-            (length,) = _LENGTH.unpack(answers.read(_LENGTH.size))
-            done: Stretch = pickle.loads(answers.read(length))
-            return replace(done, events=mapped(_laid(done), spill))
-        except (OSError, struct.error, pickle.UnpicklingError, EOFError):
-            # The worker died; this process reads the stretch, and the worker gets no more.
+            done: Stretch = pickle.loads(answer)
+            return replace(done, events=mapped(_laid(done), self._work.order(index).spill))
+        except (OSError, pickle.UnpicklingError, EOFError):
             return None
 
 
@@ -182,6 +156,10 @@ class _Work:
         self.done: dict[int, Stretch] = {}
         self.failed: list[tuple[int, Task]] = []
         self._lock = threading.Lock()
+
+    def order(self, index: int) -> Order:
+        """Return how a worker is to read the task of a number."""
+        return order_of(self.folder, index, count_requests=self.count_requests)
 
     def finish(self, index: int, done: Stretch | None, task: Task) -> None:
         """Take a result, or a task that came back unread."""
@@ -215,35 +193,39 @@ def _spilled(done: Stretch, path: Path) -> Stretch:
         return replace(done, events=laid)
 
 
-def workers_for(size: int) -> int:
-    """Return how many worker processes are worth their start."""
-    if size < WORTH_BYTES or not sys.executable:
-        return 0
-    cores = (
-        len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    )
-    return min(cores - 1, MAX_WORKERS, size // WORTH_BYTES)
-
-
 def read_tasks(
-    tasks: Iterator[Task],
+    tasks: Iterable[Task],
     progress: Callable[[int], None] | None = None,
     *,
     count_requests: bool,
     workers: int,
+    begun: Begun | None = None,
 ) -> list[Stretch]:
     """Read tasks, each where there is room for it; return their stretches in order.
 
     Events lie in a temporary folder meanwhile; it is removed when all are mapped into memory.
+
+    Args:
+        tasks: what is to be read.
+        progress: called with the bytes that are done.
+        count_requests: see `ChunkReader`.
+        workers: how many processes are started for it.
+        begun: processes that read some of the tasks already, instead.
     """
-    temporary = TemporaryDirectory(prefix="forensics-", ignore_cleanup_errors=True)
+    temporary = begun.folder if begun is not None else spill_folder()
     with _thrifty(), temporary as folder:
         work = _Work(Path(folder), count_requests=count_requests)
-        threads = [_Worker(work) for _ in range(workers)]
+        if begun is None:
+            threads = [_Worker(work, WorkerProcess()) for _ in range(workers)]
+        else:
+            threads = [_Worker(work, *worker) for worker in begun.adopted()]
+        given = {index for thread in threads for index in thread.given}
         for thread in threads:
             thread.start()
         try:
             for index, task in enumerate(tasks):
+                if index in given:
+                    continue
                 if not any(_handed(thread, index, task) for thread in threads):
                     work.here(index, task)
                 if progress is not None:

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from parsers.vllm_log import assemble as assembling
 from parsers.vllm_log.chunks import ChunkReader
-from parsers.vllm_log.division import file_tasks, stream_tasks
-from parsers.vllm_log.parallel import Task, read_task, read_tasks
+from parsers.vllm_log.division import stream_tasks
+from parsers.vllm_log.file_division import Task, file_tasks
+from parsers.vllm_log.parallel import read_task, read_tasks
 from parsers.vllm_log.stretches import stretch
 
 _PATH = Path(__file__).parent.parent / "conftest.py"
@@ -100,9 +101,9 @@ def test_worker_processes_are_handed_what_was_unpacked():
 
 
 def test_a_worker_that_dies_costs_nothing(tmp_path, monkeypatch):
-    from parsers.vllm_log import parallel
+    from parsers.vllm_log import workers
 
-    monkeypatch.setattr(parallel, "_CHILD", "raise SystemExit(3)  # {module}")
+    monkeypatch.setattr(workers, "_CHILD", "raise SystemExit(3)")
     content = support.recorded("restart-v032")
     path = tmp_path / "server.log"
     path.write_bytes(content)
@@ -208,3 +209,43 @@ def test_a_worker_process_imports_no_library_of_tables():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
+
+
+@pytest.mark.parametrize("child", [None, "raise SystemExit(3)", "import sys; sys.stdin.readline()"])
+def test_a_large_log_is_begun_before_it_is_recognised(tmp_path, monkeypatch, child):
+    """Workers read its first stretches; if they died, or were not needed, nothing is lost."""
+    import parsers
+    from parsers.vllm_log import workers
+
+    for module in ("assemble", "format"):
+        monkeypatch.setattr(f"parsers.vllm_log.{module}.REQUEST_ROWS_BYTES", 1000)
+    content = support.recorded("restart-v032") * 3
+    path = tmp_path / "server.log"
+    path.write_bytes(content)
+    plain = parsers.read([str(path)])
+    assert workers.begin([str(path)]) is None
+    for module in ("workers", "format"):
+        monkeypatch.setattr(f"parsers.vllm_log.{module}.workers_for", lambda size: 2)
+    monkeypatch.setattr(workers.file_tasks, "__defaults__", (50_000,))
+    if child is not None:
+        monkeypatch.setattr(workers, "_CHILD", child)
+    begun = workers.begin(["missing", str(tmp_path), str(path)])
+    folder = begun.folder.name
+    numbers = [[index for index, _ in given] for given in begun.given]
+    assert numbers == [[0, 2], [1, 3]]
+    assert len(begun.tasks) in (8, 9)
+    begun.abandon()
+    assert not Path(folder).exists()
+    found = parsers.read([str(path)])
+    assert found.events.rows() == plain.events.rows()
+    assert found.facts.rows() == plain.facts.rows()
+    assert found.coverage == plain.coverage
+
+
+def test_a_large_file_that_is_no_log_is_not_begun(tmp_path, monkeypatch):
+    from parsers.vllm_log import workers
+
+    monkeypatch.setattr(workers, "WORTH_BYTES", 100)
+    path = tmp_path / "metrics.txt"
+    path.write_text('vllm:num_requests_running{model_name="m"} 1\n' * 20)
+    assert workers.begin([str(path), "", "-", "\0"]) is None
