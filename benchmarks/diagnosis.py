@@ -52,6 +52,7 @@ class Answer:
         onset_error_s: distance of the onset interval from the labelled change; None without onset.
         findings: every cause reported, whatever its part in the verdict.
         preempted: whether the preemption regime is in the label.
+        preemptions: per request after the change, by the label.
         miscounted: whether the label says that the counters fell otherwise than the requests.
     """
 
@@ -64,6 +65,7 @@ class Answer:
     onset_error_s: float | None = None
     findings: tuple[str, ...] = ()
     preempted: bool = False
+    preemptions: float = 0.0
     miscounted: bool = False
 
     @property
@@ -131,6 +133,7 @@ def diagnose(case: Incident) -> Answer:
         confidence=verdict.confidence,
         onset_error_s=_distance(verdict.onset, truth["change_at_unix"]),
         findings=tuple(dict.fromkeys(finding.cause for finding in analysis.findings)),
+        preemptions=truth["preemptions_per_request"]["after"],
         miscounted="metric_artefact" in truth["causes"],
         preempted=truth["saturated_time_share"] >= SATURATED
         and truth["preemptions_per_request"]["after"] >= PREEMPTED,
@@ -209,7 +212,8 @@ def present(said: Sequence[bool], true: Sequence[bool]) -> tuple[tuple[int, int]
     return (both, sum(said)), (both, sum(true))
 
 
-def _reported(answers: Sequence[Answer], *causes: str) -> list[bool]:
+def reported(answers: Sequence[Answer], *causes: str) -> list[bool]:
+    """Tell per incident whether any of the causes is among its findings."""
     return [any(cause in a.findings for cause in causes) for a in answers]
 
 
@@ -234,9 +238,9 @@ def report(title: str, ways: dict[str, list[Answer]]) -> str:
     for name, answers in ways.items():
         lines += ["", name, *_tables(score(answers))]
         if name == "forensics":
-            regime = _reported(answers, "preemption-cliff", THRASH)
+            regime = reported(answers, "preemption-cliff", THRASH)
             lines += _present("preemption regime present", regime, [a.preempted for a in answers])
-            counting = _reported(answers, "counting-artifact")
+            counting = reported(answers, "counting-artifact")
             lines += _present(
                 "counting artefact present", counting, [a.miscounted for a in answers]
             )

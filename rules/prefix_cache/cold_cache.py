@@ -12,7 +12,8 @@ Evidence it needs
 
 How it decides
     By the cold part of the fall (attribution): the event lies between the last sample before the
-    fall and the first after it. What does not recover is judged as a further loss.
+    fall and the first after it. What does not recover is judged as a further loss. A dip too brief
+    to be an incident is reported where a latency rose with it.
 
 When it is silent
     No such event lies at the onset.
@@ -36,7 +37,8 @@ import polars as pl
 
 from forensics.attribution import figures
 from forensics.catalog.messages import Message
-from forensics.episodes import Episode, Span
+from forensics.episodes import Episode, Span, event_dips
+from forensics.episodes.latency import latency_episode
 from forensics.timeline import Mark
 from rules.actions import wait_or_warm
 from rules.exhibits import compare
@@ -60,6 +62,8 @@ class ColdCacheParams(Params):
         slack_s: an event this much before the last good sample still counts, since logs and
             metrics are aligned to a stats interval only; seconds.
         beside: weight when the dip is certain and most of the fall has another reason (guess).
+        slow_start: weight when a brief dip and slow requests begin with one event: what waited for
+            the server comes in at once, too (guess).
     """
 
     least_share: float = 0.1
@@ -69,6 +73,7 @@ class ColdCacheParams(Params):
     back: float = 0.5
     slack_s: float = 30.0
     beside: float = 0.6
+    slow_start: float = 0.75
 
 
 class ColdCache:
@@ -87,7 +92,7 @@ class ColdCache:
     def evaluate(self, case: Case) -> Opinion | None:
         """Judge one fall by its cold part, or a printed rate that begins anew with a process."""
         if case.episode is None:
-            return self._from_log(case)
+            return self._slow_start(case) if rate_is_seen(case.timeline) else self._from_log(case)
         if case.attribution is None:
             return None
         share = case.attribution.share("cold")
@@ -161,14 +166,59 @@ class ColdCache:
             actions=(wait_or_warm(1),),
         )
 
+    def _slow_start(self, case: Case) -> Opinion | None:
+        """Report a dip too brief to be an incident where requests became slow with it."""
+        slow = latency_episode(case.timeline)
+        if slow is None:
+            return None
+        early, late = slow.onset[0] - self.params.slack_s, slow.onset[1] + self.params.slack_s
+        for dip in event_dips(case.timeline, passing=True):
+            begun = [
+                mark
+                for mark in case.timeline.marks
+                if mark.kind in EMPTYING and dip.onset[0] <= mark.time <= dip.onset[1]
+            ]
+            if not begun or dip.onset[1] < early or dip.onset[0] > late:
+                continue
+            return Opinion(
+                rule_id=self.id,
+                cause=self.name,
+                weight=self.params.slow_start,
+                severity=self.severity,
+                summary=Message(
+                    f"PC104.slow_{slow.signal}",
+                    {
+                        "engine": case.timeline.engine,
+                        "event": begun[0].text,
+                        "before": dip.before,
+                        "low": dip.level,
+                        "calm": slow.before,
+                        "slow": slow.level,
+                    },
+                ),
+                onset=dip.onset,
+                end=slow.end if slow.recovered else None,
+                for_=(
+                    *(Exhibit(m.kind, None, m.text, "event", m.place) for m in begun[:3]),
+                    Exhibit(
+                        "hit_rate", dip.before, dip.level, "ratio",
+                        case.timeline.place("hit_rate", dip.onset[1]),
+                    ),
+                    Exhibit(
+                        slow.signal, slow.before, slow.level, "s",
+                        case.timeline.place(slow.signal, slow.onset[1]),
+                    ),
+                ),
+                actions=(wait_or_warm(1),),
+            )  # fmt: skip
+        return None
+
     def _from_log(self, case: Case) -> Opinion | None:
         """Judge stats lines alone: a new process prints a rate well below what the old one printed.
 
         A new process begins at 0.0 % and climbs as it fills; only rates with traffic behind them
         are compared.
         """
-        if rate_is_seen(case.timeline):
-            return None
         grid = case.timeline.grid.filter(
             pl.col("logged_hit_rate").is_not_null() & (pl.col("prompt_tps") > 0)
         )
