@@ -47,8 +47,7 @@ def printed_fall(timeline: EngineTimeline) -> str | None:
     for epoch, values in _by_process(timeline):
         if values.size < _ENOUGH_POINTS:
             continue
-        lines = np.arange(_UNSETTLED + 1, values.size + _UNSETTLED + 1)
-        wander = _ERRORS * _interval_spread(values, lines) / np.sqrt(lines)
+        wander = _ERRORS * _wander(values)
         beyond = np.maximum(_LEAST_FALL, wander)
         lowest = np.minimum.accumulate(values[::-1])[::-1]
         best, error = float(values.max()), float(wander[int(values.argmax())])
@@ -73,6 +72,24 @@ def _by_process(timeline: EngineTimeline) -> list[tuple[Epoch, np.ndarray]]:
             epoch = timeline.diary.at(float(inside["time"][-1]))
             found.append((epoch, inside["logged_hit_rate"].to_numpy()[_UNSETTLED:]))
     return found
+
+
+def _wander(values: np.ndarray) -> np.ndarray:
+    """Give by how much each printed value lies off the level by chance; shape (n,).
+
+    While it is a mean over all requests so far, by the spread of one interval over the root of
+    their number. Once it is one over the latest w intervals, each line moves it by r = spread x
+    sqrt(2) / w, which tells w, and it wanders on by spread / sqrt(w), up and down: the highest and
+    the lowest of some are twice as far apart as one is off, by 2 x sqrt(spread x r / sqrt(2)).
+    """
+    lines = np.arange(_UNSETTLED + 1, values.size + _UNSETTLED + 1)
+    spread = _interval_spread(values, lines)
+    result: np.ndarray = spread / np.sqrt(lines)
+    late = np.abs(np.diff(values))[_EARLY_LINES:]
+    if late.size < _ENOUGH_POINTS:
+        return result
+    move = float(np.quantile(late, 0.25)) / _NORMAL_QUARTER
+    return np.maximum(result, 2.0 * math.sqrt(spread * move / math.sqrt(2.0)))
 
 
 def _interval_spread(values: np.ndarray, lines: np.ndarray) -> float:

@@ -81,3 +81,16 @@ def test_the_mean_of_few_requests_wanders_without_a_fall():
     chance = np.random.default_rng(0).binomial(6, 0.667, (300, 40)) / 6
     figures = np.cumsum(chance, axis=1) / np.arange(1, 41)
     assert sum(printed_fall(timeline(rates)) is not None for rates in figures) <= 15
+
+
+def test_the_mean_of_the_latest_requests_wanders_on_without_a_fall():
+    """Twenty-five lines hold 1,000 requests; each interval differs by 0.08 from the next."""
+    dice = np.random.default_rng(1)
+    for fallen in (0.0, 0.3):
+        each = 0.7 + 0.08 * dice.standard_normal((200, 150))
+        each[:, 75:] -= fallen
+        sums = np.cumsum(np.pad(each, ((0, 0), (1, 0))), axis=1)
+        first = np.maximum(0, np.arange(1, 151) - 25)
+        figures = (sums[:, 1:] - sums[:, first]) / (np.arange(1, 151) - first)
+        found = sum(printed_fall(timeline(rates)) is not None for rates in figures)
+        assert found <= 10 if not fallen else found == 200

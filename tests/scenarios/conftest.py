@@ -249,7 +249,7 @@ class Server:
             key, _, value = pair.partition("=")
             labels[key] = value.strip('"')
         points = [
-            [T0 + float(t), f"{float(v):.6g}" if v % 1 else str(int(v))]
+            [T0 + float(t), f"{float(v):.12g}" if v % 1 else str(int(v))]
             for t, v, ok in zip(self.times, values, there, strict=True)
             if ok
         ]
@@ -267,9 +267,7 @@ class Server:
         if self.by_source:  # from 0.16 on only computed tokens are printed
             prompt = amounts['vllm:prompt_tokens_by_source_total{source="local_compute"}']
         generated = amounts["vllm:generation_tokens_total"]
-        queries, hits = (
-            np.cumsum(amounts[f"vllm:prefix_cache_{name}_total"]) for name in ("queries", "hits")
-        )
+        rates_printed = self._printed_rates(amounts)
         per_line = max(1, round(10.0 / self.step))
         up = self._up()
         before = (1.0, 1.0)
@@ -285,8 +283,7 @@ class Server:
             if not any((*rates, *before)):
                 continue
             before = rates
-            known = queries[index] > 0
-            rate = 100 * hits[index] / queries[index] if known else 0.0
+            rate = 100 * rates_printed[index]
             level = self.levels
             text = (
                 f"INFO [loggers.py:259] Engine {int(self.engine):03d}: "
@@ -298,6 +295,24 @@ class Server:
                 f"Prefix cache hit rate: {rate:.1f}%"
             )
             yield at, self._vllm(at, text)
+
+    def _printed_rates(self, amounts: dict[str, np.ndarray]) -> np.ndarray:
+        """Give the hit rate over the latest 1,000 requests of the process; shape (n,)."""
+        requests, queries, hits = (
+            np.concatenate(([0.0], np.cumsum(amounts[f"vllm:{name}"])))
+            for name in (
+                "time_to_first_token_seconds_count",
+                "prefix_cache_queries_total",
+                "prefix_cache_hits_total",
+            )
+        )
+        begins = np.zeros(self.times.size, dtype=int)
+        for at, _, _ in self.restarts:
+            begins[self.times > at] = int((self.times <= at).sum())
+        oldest = np.searchsorted(requests, requests[1:] - 1000.0)
+        first = np.maximum(begins, np.minimum(oldest, np.arange(self.times.size)))
+        looked = queries[1:] - queries[first]
+        return (hits[1:] - hits[first]) / np.where(looked > 0, looked, 1.0)
 
     def _start(
         self, at: float, blocks: int, changed: dict[str, object]
