@@ -199,7 +199,7 @@ def main() -> None:
     else:
         print("rg -c (the mark): skipped, ripgrep is not installed")
     if shutil.which("lnav"):
-        count = ";SELECT count(*) FROM all_logs"
+        count = ";SELECT lines FROM lnav_file"
         report("lnav -n", size, best(["lnav", "-n", "-c", count, str(path)], runs=1))
     else:
         print("lnav -n: skipped, lnav is not installed")

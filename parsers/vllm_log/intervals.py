@@ -120,7 +120,8 @@ def counted(tallies: Tallies, ends: Ends) -> Tallies:
     # Lines of one interval mostly follow each other, so runs of them are sorted, not lines.
     first = np.ones(len(number), np.bool_)
     first[1:] = (number[1:] != number[:-1]) | (slots[1:] != slots[:-1])
-    first[1:] |= tallies.instances[1:] != tallies.instances[:-1]
+    if tallies.instances.any():
+        first[1:] |= tallies.instances[1:] != tallies.instances[:-1]
     runs = np.flatnonzero(first)
     _, slot = dense(np.nan_to_num(slots[runs], nan=_NO_SLOT).astype(np.int64))
     _, who = dense(number[runs] * (int(tallies.instances.max()) + 1) + tallies.instances[runs])

@@ -67,7 +67,7 @@ def stretch(part: Part) -> Stretch:
     rows = stacked([rows_of(part.records), *_plain(part)])
     instances: dict[str | None, int] = {None: 0}
     ends = new_stamps([_ends(rows, instances)])
-    tallies = joined_tallies([_single(part.tallies, instances), *map(_bulk, part.counted)])
+    tallies = _tallies(part, instances)
     inside, outside = divided(tallies, ends)
     names = list(instances)
     return Stretch(
@@ -143,17 +143,23 @@ def _ends(rows: Rows, instances: dict[str | None, int]) -> Ends:
     return Ends(rows.offsets[chosen], whose, rows.stamps[chosen])
 
 
-def _bulk(piece: Counted) -> Tallies:
-    count = len(piece.offsets)
-    return Tallies(
-        offsets=piece.offsets,
-        clocks=piece.clocks,
-        stamps=piece.stamps,
-        outers=np.full(count, np.nan),
-        instances=np.zeros(count, np.int64),
-        codes=piece.codes,
-        lines=np.ones(count, np.int64),
+def _tallies(part: Part, instances: dict[str | None, int]) -> Tallies:
+    if not part.counted:
+        return _single(part.tallies, instances)
+    bulk = Counted._make(map(np.concatenate, zip(*part.counted, strict=True)))
+    count = (len(bulk.offsets),)
+    tallies = Tallies(
+        offsets=bulk.offsets,
+        clocks=bulk.clocks,
+        stamps=bulk.stamps,
+        outers=np.broadcast_to(np.float64("nan"), count),
+        instances=np.broadcast_to(np.int64(0), count),
+        codes=bulk.codes,
+        lines=np.broadcast_to(np.int64(1), count),
     )
+    if not part.tallies:
+        return tallies
+    return joined_tallies([_single(part.tallies, instances), tallies])
 
 
 def _single(tallies: Sequence[Tally], instances: dict[str | None, int]) -> Tallies:
