@@ -7,8 +7,8 @@ import pytest
 
 from parsers.vllm_log import access, header, registry, requests
 from parsers.vllm_log.chunks import ChunkReader
+from parsers.vllm_log.printed_config import split_pairs, unquoted
 from parsers.vllm_log.scanner import Scanner
-from parsers.vllm_log.startup import split_pairs, unquoted
 
 
 def scan(*lines):
