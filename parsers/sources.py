@@ -85,9 +85,12 @@ def discover(paths: Sequence[str], limit: int) -> Iterator[Found]:
             tsdbs = tsdbs_below(place)
             for tsdb in tsdbs:
                 yield from _dumped(tsdb, path, limit)
-            for file in sorted(place.rglob("*")):
+            files, closed = _below(place)
+            for file in files:
                 if _worth_reading(file, place) and not any(tsdb.owns(file) for tsdb in tsdbs):
                     yield from _file(file, path, limit, named=False)
+            for folder, reason in closed:
+                yield _unreadable(folder, path, reason)
         else:
             yield from _file(place, path, limit, named=True)
 
@@ -97,6 +100,29 @@ def _is_folder(path: str) -> bool:
         return bool(path) and Path(path).is_dir()
     except (OSError, ValueError):
         return False  # a name that no file can have: refused where it is opened
+
+
+def _below(place: Path) -> tuple[list[Path], list[tuple[Path, str]]]:
+    """Return what lies below a folder and is none, and the folders not entered, with reasons."""
+    files: list[Path] = []
+    closed: list[tuple[Path, str]] = []
+
+    def refuse(error: OSError) -> None:
+        closed.append((Path(error.filename or place), error.strerror or str(error)))
+
+    for root, folders, names in os.walk(place, onerror=refuse):
+        files.extend(Path(root, name) for name in names)
+        links = (Path(root, name) for name in folders)
+        closed.extend(
+            (link, "a link to a folder is not followed; name the folder itself")
+            for link in links
+            if link.is_symlink()
+        )
+    return sorted(files), sorted(closed)
+
+
+def _unreadable(path: Path, origin: str, reason: str) -> Found:
+    return Found(str(path), path.name, origin, str(path), io.BytesIO, refusal=reason)
 
 
 def _dumped(tsdb: Tsdb, origin: str, limit: int) -> Iterator[Found]:
@@ -119,9 +145,7 @@ def _worth_reading(file: Path, root: Path) -> bool:
     inside = file.relative_to(root)
     if any(part.startswith(".") for part in inside.parts):
         return False
-    if file.name.lower().startswith(_NOT_EVIDENCE):
-        return False
-    return file.is_file()
+    return not file.name.lower().startswith(_NOT_EVIDENCE)
 
 
 def _spooled_stdin() -> Found:

@@ -9,6 +9,7 @@ memory is printed, which several cards share: then all of them are candidates.
 import re
 import tomllib
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
 from typing import TypedDict, cast
@@ -129,6 +130,20 @@ def conflicting(name: str, memory_gib: float) -> tuple[GpuSpec, ...]:
 def best(name: str) -> GpuSpec | None:
     """Return the likeliest accelerator behind a name; None when it is unknown."""
     return next(iter(_named(name)), None)
+
+
+def near(name: str) -> tuple[str, ...]:
+    """Return known spellings near to one that is not known, the nearest first.
+
+    >>> near("H10O")
+    ('H100', 'H800', 'H200')
+    """
+    known = {
+        _key(spelling.upper()): spelling
+        for gpu in gpus().values()
+        for spelling in (*gpu.aliases, gpu.name)
+    }
+    return tuple(known[key] for key in get_close_matches(_key(name.upper()[:200]), known, 3, 0.6))
 
 
 def _named(name: str) -> tuple[GpuSpec, ...]:

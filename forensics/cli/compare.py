@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from forensics.cli.named_paths import named_path
 from forensics.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,11 +31,19 @@ _SUFFIXES = {".md": CompareFormat.MARKDOWN, ".json": CompareFormat.JSON}
 def compare(
     before: Annotated[
         Path,
-        typer.Argument(help="File or folder of the time before, or a JSON saved by analyze."),
+        typer.Argument(
+            metavar="BEFORE",
+            parser=named_path,
+            help="File or folder of the time before, or a JSON saved by analyze.",
+        ),
     ],
     after: Annotated[
         Path | None,
-        typer.Argument(help="The same of the time after; leave it out to compare with --at."),
+        typer.Argument(
+            metavar="AFTER",
+            parser=named_path,
+            help="The same of the time after; leave it out to compare with --at.",
+        ),
     ] = None,
     at: Annotated[
         str | None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, assert_never
 import typer
 
 import forensics
+from forensics.cli.named_paths import named_path
 from forensics.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def lint(
         list[Path],
         typer.Argument(
             metavar="PATH…",
+            parser=named_path,
             help="Markdown, shell, rule files, dashboards, manifests, or folders of them.",
             show_default=False,
         ),

@@ -9,6 +9,8 @@ import forensics
 import parsers
 from forensics.analysis import Analysis, Impact, NotEvaluated, Weighed
 from forensics.attribution import Contents, contents_of
+from forensics.catalog.gpus import identify, near
+from forensics.catalog.versions import parse_version
 from forensics.ceiling import Ceiling, recommend
 from forensics.ceiling.sweep import of_engines
 from forensics.ceiling.sweep_compare import Targets
@@ -62,9 +64,25 @@ def run(
 ) -> Outcome:
     """Do what `analyze` does and keep the frames."""
     options = options or Options()
+    _check(options)
     read = ReadOptions()
     evidence = parsers.read(paths, read, progress) if progress else parsers.read(paths, read)
     return run_evidence(evidence, options, time.time())
+
+
+def _check(options: Options) -> None:
+    """Refuse what would be passed over in silence: it is a slip, and the result another one."""
+    if options.gpu is not None and not identify(options.gpu):
+        known = near(options.gpu)
+        raise UsageError(
+            f"--gpu {options.gpu!r} is none that is known; near it: {', '.join(known)}"
+            if known
+            else f"--gpu {options.gpu!r} is none that is known; give one such as H100 or A100-80GB"
+        )
+    if options.vllm_version is not None and parse_version(options.vllm_version) is None:
+        raise UsageError(
+            f"--vllm-version {options.vllm_version!r} is no release; give one such as 0.11.2"
+        )
 
 
 def run_evidence(evidence: Evidence, options: Options, now: float | None = None) -> Outcome:
@@ -231,6 +249,9 @@ def _described(evidence: Evidence) -> bool:
 
 def _nothing_of_vllm(evidence: Evidence) -> str:
     names = ", ".join(source.path for source in evidence.sources[:3])
+    notes = [one.note for one in evidence.coverage if one.note is not None]
+    if notes:
+        return f"nothing in {names} speaks of a vLLM engine: {'; '.join(notes[:3])}"
     return (
         f"nothing in {names} speaks of a vLLM engine: no stats lines, start-up lines or vllm: "
         "metrics were found; give the server's log or a dump of its metrics"

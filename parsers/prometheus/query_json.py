@@ -24,6 +24,7 @@ _SERIES = re.compile(
     rb'"(?:value|values|histogram|histograms)"\s*:\s*\[\s*(?:\[|[0-9.]+\s*,|\])'
 )
 _ERROR = re.compile(rb'\{\s*"status"\s*:\s*"error"\s*,\s*"(?:errorType|data)"\s*:')
+_REASON = re.compile(rb'"error"\s*:\s*"((?:[^"\\]|\\.){1,400})')
 _SCALAR = re.compile(
     rb'"resultType"\s*:\s*"scalar"\s*,\s*"result"\s*:\s*'
     rb'\[\s*([0-9.eE+-]+)\s*,\s*"([^"\\]{1,40})"\s*\]'
@@ -117,7 +118,9 @@ def _add_histograms(rows: Rows, region: Region) -> None:
 def _note_other_answers(source: Source, rows: Rows) -> None:
     """Tell of answers that hold no series: errors, scalars, nothing."""
     if _ERROR.search(source.head):
-        rows.notes.append("the server answered with an error instead of data")
+        reason = _REASON.search(source.head)
+        said = f": {reason[1].decode(errors='replace')}" if reason is not None else ""
+        rows.notes.append(f"the server answered with an error instead of data{said}")
     for scalar in _SCALAR.finditer(source.head):
         try:
             stamp, value = float(scalar[1]), float(scalar[2])

@@ -100,3 +100,35 @@ def test_a_fault_of_ours_is_not_taken_for_findings(call, log, monkeypatch):
         "forensics: internal error (ZeroDivisionError: by zero); please report it "
         "(FORENSICS_DEBUG=1 shows where)\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("--gpu", "nonsense"), "give one such as H100"),
+        (("--gpu", "H10O"), "near it: H100"),
+        (("--gpu", ""), "--gpu ''"),
+        (("--vllm-version", "x"), "--vllm-version 'x' is no release"),
+    ],
+)
+def test_an_option_that_would_do_nothing_is_refused(call, log, arguments, told):
+    code, _, err = call("analyze", log, "-q", *arguments)
+    assert code == 2
+    assert told in err
+
+
+@pytest.mark.parametrize("call_of", [("compare", "", ""), ("lint", ""), ("lint", "a.md", " ")])
+def test_an_empty_path_is_not_the_present_folder(call, monkeypatch, tmp_path, call_of):
+    monkeypatch.chdir(tmp_path)
+    code, out, err = call(*call_of)
+    assert code == 2
+    assert "an empty path names nothing" in out + err
+
+
+def test_an_answer_that_is_an_error_is_named_with_its_error(call, tmp_path):
+    path = tmp_path / "q.json"
+    path.write_text('{"status":"error","errorType":"timeout","error":"query timed out"}')
+    code, _, err = call("analyze", path)
+    assert code == 3
+    assert str(path) in err
+    assert "query timed out" in err

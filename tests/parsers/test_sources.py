@@ -1,9 +1,12 @@
 """What operators name becomes streams of plain bytes, whatever it is packed in."""
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
+import os
+import socket
 import tarfile
 import zipfile
 
@@ -129,6 +132,43 @@ def test_what_cannot_be_read_is_named_and_the_rest_is_read(tmp_path):
     assert formats["broken.zip"].format == "unreadable"
     assert formats["photo.bin"].format == "unrecognised"
     assert formats["missing.log"].note == f"{missing}: No such file or directory"
+
+
+def test_what_is_no_file_in_a_folder_is_named(tmp_path, monkeypatch):
+    folder = tmp_path / "logs"
+    (folder / "closed").mkdir(parents=True)
+    (folder / "server.log").write_bytes(log(1))
+    os.mkfifo(folder / "pipe.log")
+    (folder / "gone.log").symlink_to(tmp_path / "nothing")
+    (folder / "elsewhere").symlink_to(tmp_path)
+    with socket.socket(socket.AF_UNIX) as held:
+        monkeypatch.chdir(folder)  # names of sockets are short
+        held.bind("held.sock")
+        evidence = parsers.read([str(folder)])
+    notes = {base(s.path): c.note for s, c in zip(evidence.sources, evidence.coverage, strict=True)}
+    told = {name: note and note.rpartition(": ")[2] for name, note in notes.items()}
+    assert told == {
+        "server.log": None,
+        "pipe.log": "not a regular file",
+        "held.sock": "not a regular file",
+        "gone.log": "No such file or directory",
+        "elsewhere": "a link to a folder is not followed; name the folder itself",
+    }
+
+
+def test_a_folder_that_may_not_be_entered_is_named(tmp_path, monkeypatch):
+    (tmp_path / "closed").mkdir()
+    (tmp_path / "server.log").write_bytes(log(1))
+    scan = os.scandir
+
+    def refusing(path):
+        if base(str(path)) == "closed":
+            raise PermissionError(errno.EACCES, "Permission denied", str(path))
+        return scan(path)
+
+    monkeypatch.setattr(os, "scandir", refusing)
+    evidence = parsers.read([str(tmp_path)])
+    assert evidence.coverage[1].note == f"{tmp_path}/closed: Permission denied"
 
 
 def test_nothing_to_read_says_so(tmp_path):

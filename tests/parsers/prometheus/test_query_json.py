@@ -157,7 +157,9 @@ def test_an_error_is_told(read):
     text = '{"status":"error","errorType":"bad_data","error":"exceeded maximum resolution"}'
     parsed = read(text)
     assert parsed.series.is_empty()
-    assert parsed.coverage.note == "the server answered with an error instead of data"
+    assert parsed.coverage.note == (
+        "the server answered with an error instead of data: exceeded maximum resolution"
+    )
 
 
 def test_an_answer_without_series_is_told(read):
