@@ -7,6 +7,7 @@ slices of them stay where they are, so new rows are put between slices.
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 
@@ -16,9 +17,7 @@ def interleaved(main: pl.DataFrame, few: pl.DataFrame) -> pl.DataFrame:
         return main
     if not main.height:
         return few
-    places = np.searchsorted(
-        main["offset"].to_numpy(), few["offset"].to_numpy(), side="right"
-    ).tolist()
+    places = _places(main["offset"], few["offset"].to_numpy()).tolist()
     pieces: list[pl.DataFrame] = []
     done = 0
     start = 0
@@ -28,6 +27,22 @@ def interleaved(main: pl.DataFrame, few: pl.DataFrame) -> pl.DataFrame:
             done, start = places[start], at
     pieces += [main[done : places[start]], few[start:], main[places[start] :]]
     return pl.concat([piece for piece in pieces if piece.height])
+
+
+def _places(offsets: pl.Series, few: npt.NDArray[np.uint64]) -> npt.NDArray[np.int64]:
+    """Return behind which of the rows each of a few offsets belongs."""
+    places = np.zeros(len(few), np.int64)
+    done = 0
+    for chunk in offsets.get_chunks():  # as a whole they would be copied into memory
+        values = chunk.to_numpy()
+        if not len(values):
+            continue
+        begin = int(np.searchsorted(few, values[0]))
+        end = int(np.searchsorted(few, values[-1], side="right"))
+        places[begin:end] = done + np.searchsorted(values, few[begin:end], side="right")
+        done += len(values)
+        places[end:] = done
+    return places
 
 
 def changed_leading(

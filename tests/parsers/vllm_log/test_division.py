@@ -167,6 +167,10 @@ def test_rows_spliced_into_a_frame_stand_where_sorting_would_put_them():
     main = pl.DataFrame({"offset": [1, 4, 4, 9], "name": ["a", "b", "c", "d"]})
     few = pl.DataFrame({"offset": [0, 4, 5, 5, 12], "name": ["u", "v", "w", "x", "y"]})
     assert interleaved(main, few)["name"].to_list() == list("uabcvwxdy")
+    for cut in range(1, 4):
+        pieces = pl.concat([main[:cut], main[:0], main[cut:]], rechunk=False)
+        assert pieces.n_chunks() > 1
+        assert interleaved(pieces, few)["name"].to_list() == list("uabcvwxdy")
     assert interleaved(main, few[:0]).equals(main)
     assert interleaved(main[:0], few).equals(few)
     upper = pl.col("name").str.to_uppercase()
