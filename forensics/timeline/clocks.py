@@ -179,16 +179,23 @@ def _settle_stream(
 ) -> tuple[np.ndarray, ClockNote]:
     stamps = rows["stamp"].to_numpy()
     outer = rows["outer"].to_numpy()
-    yearless = bool((rows["clock"] == "yearless").any())
+    no_year = (rows["clock"] == "yearless").to_numpy() & ~np.isnan(stamps)
+    full = (rows["clock"] == "local").to_numpy() & ~np.isnan(stamps)
     clock_is_utc = (rows["clock"] == "utc").to_numpy()
     wrapped = ~np.isnan(outer)
     known = ~np.isnan(stamps) & ~clock_is_utc
-    first = float(stamps[known][0]) if known.any() else np.nan
-    year = _year(first, outer, other) if yearless and known.any() else None
+    year = None
     local = stamps.copy()
-    if yearless:
-        dated = date_stamps(np.where(known, stamps, np.nan), year or 1970)
-        local = np.where(known, dated, stamps)
+    if no_year.any():
+        first = float(stamps[no_year][0])
+        # Formatters of one log may differ: what one of them dates in full settles the other's year.
+        year = (
+            year_nearest(first, float(stamps[full][0]))
+            if full.any()
+            else _year(first, outer, other)
+        )
+        dated = date_stamps(np.where(no_year, stamps, np.nan), year or 1970)
+        local = np.where(no_year, dated, stamps)
     both = wrapped & known
     if wrapped.any():
         offset = _wrapper_offset(local[both], outer[both]) if both.any() else 0.0

@@ -109,6 +109,15 @@ def test_rotated_files_stand_in_the_order_they_were_written(tmp_path):
     assert running == [1, 10, 11, 20, 21, 30, 31]
 
 
+def test_a_rotated_file_may_begin_with_many_lines_without_a_stamp(tmp_path):
+    access = b'INFO:     10.0.0.9:54321 - "POST /v1/completions HTTP/1.1" 200 OK\n'
+    (tmp_path / "server.log").write_bytes(log(3))
+    (tmp_path / "server.log.1").write_bytes(access * 3000 + log(2))
+    (tmp_path / "server.log.2").write_bytes(access * 3000 + log(1))
+    names = [base(one.path) for one in parsers.read([str(tmp_path)]).sources]
+    assert names == ["server.log.2", "server.log.1", "server.log"]
+
+
 def test_a_set_that_crosses_the_new_year_is_not_turned_round(tmp_path):
     old = LINE.format(minute=0, running=1).replace("05-12", "12-31")
     new = LINE.format(minute=0, running=2).replace("05-12", "01-01")

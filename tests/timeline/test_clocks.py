@@ -174,3 +174,20 @@ def test_lines_of_another_process_that_still_show_the_old_hour():
     pieces, local = parts(7190.0, 7200.0, 3610.0, 7205.0, 3620.0, 3630.0)
     offsets = spread(pieces, [0.0] + [None] * (len(pieces) - 1), local)
     assert (local - offsets).tolist() == [7190.0, 7200.0, 7210.0, 7205.0, 7220.0, 7230.0]
+
+
+def test_two_formatters_of_one_log_agree_on_the_year(evidence_of):
+    mixed = [
+        *lines(["12-31 23:59:50"]),
+        *lines(["2026-12-31T23:59:55"], clock="local"),
+        *lines(["01-01 00:00:00"]),
+        *lines(["2027-01-01T00:00:05"], clock="local"),
+    ]
+    result = settled(evidence_of(events=mixed))
+    assert times(result) == [
+        "2026-12-31 23:59:50",
+        "2026-12-31 23:59:55",
+        "2027-01-01 00:00:00",
+        "2027-01-01 00:00:05",
+    ]
+    assert result.notes[0].year == 2026
