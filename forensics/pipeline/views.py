@@ -21,6 +21,7 @@ from forensics.analysis import (
 )
 from forensics.ceiling import Ceiling
 from forensics.diary import EngineDiary, Epoch
+from forensics.episodes.latency import latency_episode
 from forensics.evidence import Evidence, Place
 from forensics.pipeline.judge import JudgedEngine
 from forensics.pipeline.places import Places
@@ -150,6 +151,10 @@ def tracks_view(engine: JudgedEngine, places: Places) -> EngineTracks:
         track = _track(timeline, name)
         if track is not None:
             signals[name] = track
+    episodes = [case.episode for case in engine.cases if case.episode is not None]
+    slow = latency_episode(timeline)
+    if slow is not None:
+        episodes.append(slow)
     return EngineTracks(
         engine=timeline.engine,
         step_s=timeline.step_s,
@@ -159,9 +164,7 @@ def tracks_view(engine: JudgedEngine, places: Places) -> EngineTracks:
             for mark in timeline.marks
         ),
         episodes=tuple(
-            (case.episode.onset[0], case.episode.end, case.episode.signal)
-            for case in engine.cases
-            if case.episode is not None
+            (episode.onset[0], episode.end, episode.signal) for episode in episodes
         ),
     )
 

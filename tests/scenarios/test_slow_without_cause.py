@@ -20,6 +20,9 @@ def test_front_end_that_holds_requests_back(server) -> None:
     assert analysis.impact.ttft_s.after == pytest.approx(3.0, rel=0.05)
     assert analysis.impact.slo_minutes == pytest.approx(10.0, abs=0.3)
     assert analysis.impact.grew is None
+    # The charts shade it like a fall.
+    (shaded,) = analysis.tracks[0].episodes
+    assert shaded == (verdict.onset[0], analysis.window[1], "ttft_s")
 
 
 def test_prefill_that_became_slow(server) -> None:
