@@ -20,12 +20,27 @@ LEAST_LEAD_POINTS = 4.0
 
 
 def regime_strength(window: Figures) -> float:
-    """Give 0-1: how clearly the preemption regime was present; 0 without any preemption."""
+    """Give 0-1: how clearly the preemption regime was present; 0 without any preemption.
+
+    A server preempts when no block is left, so where usage was not observed the count speaks alone.
+    """
     if not window.preemptions:
         return 0.0
     per_request = window.preemptions_per_request
     often = 1.0 if per_request is None else _reached(per_request, PER_REQUEST)
-    return often * _reached(window.saturated or 0.0, SATURATED_SHARE)
+    full = 1.0 if window.saturated is None else _reached(window.saturated, SATURATED_SHARE)
+    return often * full
+
+
+def is_uncounted(case: Case) -> bool:
+    """Tell whether the pool was full in the low time, and nothing would have shown a preemption.
+
+    V0 warns of its first preemption (only V0 swaps), so where its log is there silence is a count.
+    """
+    older = case.epoch.generation == "V0" or case.timeline.has("swapped")
+    warned = older and case.timeline.log_grid.height > 0
+    full = (case.after.saturated or 0.0) >= SATURATED_SHARE
+    return full and case.after.preemptions is None and not warned
 
 
 def _reached(value: float, threshold: float) -> float:

@@ -5,6 +5,8 @@ An analysis of one engine needs nothing from another, apart from rules that comp
 
 from dataclasses import dataclass
 
+import polars as pl
+
 from forensics.attribution import Contents, as_counted, attribute, figures
 from forensics.episodes import (
     Episode,
@@ -26,6 +28,8 @@ _MOST = 0.5
 # What weighs less than this is no opinion (guess: below the resolution of any witness).
 _LEAST_WEIGHT = 0.05
 _ENOUGH_POINTS = 8
+# Of a request's time, what it spends in a queue that is one (guess).
+_LONG_IN_QUEUE = 0.1
 # A pool this full in this many points may have preempted; two points are a passing peak (guess).
 _FULL = 0.95
 _FULL_POINTS = 3
@@ -204,7 +208,28 @@ def _too_few_requests(timeline: EngineTimeline) -> tuple[str, ...]:
 
 def _unseen(timeline: EngineTimeline) -> tuple[str, ...]:
     """Name what health is made of and was never observed of this engine."""
+    return (*_unseen_rate(timeline), *_unseen_queue(timeline))
+
+
+def _unseen_queue(timeline: EngineTimeline) -> tuple[str, ...]:
+    """Name what would show a queue, or that the pool is not why there is one."""
     grid = timeline.grid
+    waiting = grid["waiting"].drop_nulls().to_numpy()
+    if waiting.size:
+        return ("kv_usage",) if waiting.mean() >= 1 and not timeline.has("kv_usage") else ()
+    queued, whole = (grid[name].drop_nulls().to_numpy() for name in ("queue_s", "e2e_s"))
+    if queued.size and whole.size and queued.mean() < _LONG_IN_QUEUE * whole.mean():
+        return ()
+    return ("waiting",)
+
+
+def _unseen_rate(timeline: EngineTimeline) -> tuple[str, ...]:
+    """Name the hit rate where the process that ran last was never seen to have one."""
+    grid = timeline.grid
+    started = max((mark.time for mark in timeline.marks if mark.kind == "restart"), default=0.0)
+    served = grid.filter((pl.col("time") > started) & (pl.col("generation_tokens") > 0))
+    if served.height >= _ENOUGH_POINTS:
+        grid = served
     if any(grid[name].drop_nulls().len() for name in ("hit_rate", "logged_hit_rate")):
         return ()
     if timeline.diary.epochs[-1].prefix_caching is False:

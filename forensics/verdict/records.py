@@ -80,13 +80,10 @@ class Judged:
         """What `taken` counts for when causes are ranked.
 
         A dip that came back by itself counts for the part of the rest of the recording that it
-        lasted, half at most, unless an event emptied the cache: what stays is what one asks about.
+        lasted, half at most: what stays is what one asks about.
         """
-        episode, attribution = self.case.episode, self.case.attribution
-        if episode is None:
-            return 0.0
-        passing = episode.recovered and (attribution is None or attribution.share("cold") == 0.0)
-        if not passing:
+        episode = self.case.episode
+        if episode is None or not episode.recovered:
             return self.taken
         last = float(self.case.timeline.grid["time"][-1])
         rest = max(last - episode.onset[1], 1.0)

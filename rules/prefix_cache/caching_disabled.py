@@ -15,7 +15,8 @@ How it decides
     A stated ``enable_prefix_caching=False`` is certain. Without a statement: both counters exist
     and stand still while prompt tokens grow, or the arguments do not turn on what this release
     leaves off by default (V0; up to 0.27 models with Mamba or linear-attention layers). Where the
-    default says it, the finding says so: nobody turned it off.
+    default says it, the finding says so: nobody turned it off. Where hits ended with a restart and
+    the process that runs since states that caching is off, that is why.
 
 When it is silent
     Caching is stated to be on, or anything was looked up or hit, or no prompt was seen.
@@ -40,6 +41,7 @@ from forensics.catalog.defaults import default_prefix_caching
 from forensics.catalog.messages import Message
 from forensics.catalog.models import geometry
 from forensics.diary import Epoch
+from forensics.episodes import Episode
 from rules.exhibits import stated
 from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
 
@@ -51,9 +53,11 @@ class CachingDisabledParams(Params):
     Attributes:
         least_prompt_tokens: prompt tokens that must have been seen before silence of the lookups
             means anything (guess: some dozens of prompts).
+        nothing: hit rate that is none, ratio (one block in a thousand).
     """
 
     least_prompt_tokens: float = 5000.0
+    nothing: float = 0.001
 
 
 class CachingDisabled:
@@ -64,14 +68,16 @@ class CachingDisabled:
     title = "Prefix caching is off"
     severity = Severity.WARNING
     needs = ("fact:prefix_caching|queries|fact:version",)
-    scope = "window"
+    scope = "both"
 
     def __init__(self, params: CachingDisabledParams | None = None) -> None:
         self.params = params or CachingDisabledParams()
 
     def evaluate(self, case: Case) -> Opinion | None:
-        """Judge the whole window."""
+        """Judge the whole window, or a fall to nothing after a restart without caching."""
         if case.epoch.prefix_caching is True:
+            return None
+        if case.episode is not None and not self._turned_off(case, case.episode):
             return None
         stated_off = case.epoch.prefix_caching is False
         silent = self._silent(case)
@@ -105,7 +111,10 @@ class CachingDisabled:
                     "model": case.epoch.model.value if case.epoch.model else None,
                 },
             ),
-            onset=(case.window[0], case.window[0]),
+            share=None if case.episode is None else 1.0,
+            onset=(
+                (case.window[0], case.window[0]) if case.episode is None else case.episode.onset
+            ),
             for_=tuple(shown),
             actions=(
                 Action(
@@ -114,6 +123,10 @@ class CachingDisabled:
                 ),
             ),
         )  # fmt: skip
+
+    def _turned_off(self, case: Case, episode: Episode) -> bool:
+        """Tell whether what runs in the low time of a fall has its caching off, as it states."""
+        return case.epoch.prefix_caching is False and episode.level < self.params.nothing
 
     def _silent(self, case: Case) -> bool:
         """Tell whether lookups are counted, and none was while prompts flowed."""

@@ -13,9 +13,9 @@ Evidence it needs
     per-request distribution of computed tokens make it certain.
 
 How it decides
-    By the capacity part of the fall (attribution) as far as the preemption regime is absent. From
-    counters alone capacity and diversity can often not be told apart; then the weight stays
-    middling and the verdict abstains.
+    By the capacity part of the fall (attribution) as far as the preemption regime is absent; where
+    the pool was full and nothing counts preemptions, that is open. From counters alone capacity and
+    diversity can often not be told apart. Then the weight stays middling and the verdict abstains.
 
 When it is silent
     The preemption regime explains the fall, or less than a tenth of the fall is capacity; or not
@@ -44,9 +44,10 @@ from forensics.episodes import Episode
 from rules.actions import admission_limit, larger_pool, probe, route_by_prefix
 from rules.exhibits import compare
 from rules.interface import Case, Opinion, Params, Severity
-from rules.prefix_cache.strength import strength
-from rules.regime import SATURATED_SHARE, regime_share
+from rules.prefix_cache.strength import UNDECIDED, strength
+from rules.regime import SATURATED_SHARE, is_uncounted, regime_share
 from rules.repeats import hits_vanished
+from rules.testimony import testimony
 from rules.workload import workload
 
 
@@ -77,17 +78,18 @@ class EvictionPressure:
 
     def evaluate(self, case: Case) -> Opinion | None:
         """Judge one fall by its capacity part outside the preemption regime."""
-        if case.episode is None or case.attribution is None:
+        if case.episode is None or case.attribution is None or case.epoch.prefix_caching is False:
             return None
         calm = 1.0 - regime_share(case)
         share = case.attribution.share("capacity") * calm
         if share < self.params.least_share or self._ruled_out(case, case.episode):
             return None
-        decided = case.attribution.decided
+        decided, uncounted = case.attribution.decided, is_uncounted(case)
+        weight = calm * strength(case.attribution, "capacity")
         return Opinion(
             rule_id=self.id,
             cause=self.name,
-            weight=calm * strength(case.attribution, "capacity"),
+            weight=min(UNDECIDED, weight) if uncounted else weight,
             severity=self.severity,
             summary=Message(
                 "PC102.summary" if decided else "PC102.undecided",
@@ -108,8 +110,9 @@ class EvictionPressure:
                 *compare(case, "block_idle_s", "block_reuse_s", note=Message("note.blocks")),
                 *compare(case, "usage", note=Message("note.usage_pinned")),
                 *workload(case),
+                *heard,
             ),
-            against=compare(case, "prompt_len", "usage_per_running"),
+            against=(*compare(case, "prompt_len", "usage_per_running"), *contrary),
             actions=(
                 admission_limit(case, 1),
                 route_by_prefix(case, 2),
@@ -117,7 +120,10 @@ class EvictionPressure:
                 probe(4),
             ),
             would_decide=Message("decide.probe"),
-            missing=() if decided else ("request contents or block histograms",),
+            missing=(
+                *(() if decided else ("request contents or block histograms",)),
+                *(("preemptions",) if uncounted else ()),
+            ),
         )
 
     def _ruled_out(self, case: Case, episode: Episode) -> bool:

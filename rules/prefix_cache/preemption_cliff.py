@@ -77,7 +77,7 @@ class PreemptionCliff:
     name = "preemption-cliff"
     title = "The pool ran out, running requests were preempted, and the hit rate broke"
     severity = Severity.CRITICAL
-    needs = ("kv_usage", "preemptions|preemption_lower_bound|waiting")
+    needs = ("kv_usage|preemptions", "preemptions|preemption_lower_bound|waiting")
     scope = "both"
 
     def __init__(self, params: PreemptionCliffParams | None = None) -> None:

@@ -82,6 +82,20 @@ def test_points_are_added_over_several_falls():
     assert verdict.contributing == ()
 
 
+def test_what_stays_leads_over_a_dip_that_came_back():
+    """A restart emptied the cache for 500 s of 2,000; what came later is still gone."""
+    dip, lasting = fall(0.8, 0.1, recovered=True), fall(0.8, 0.5, at=2000.0)
+    until = pl.DataFrame({"time": [0.0, 3000.0]})
+    dip = replace(dip, timeline=replace(dip.timeline, grid=until))
+    cold = Judged(dip, opinion("cold-cache", 0.97, share=1.0))
+    later = Judged(lasting, opinion("preemption-cliff", 0.9, share=1.0))
+    verdict, _ = weigh([cold, later], [dip, lasting], ())
+    assert verdict.cause == "preemption-cliff"
+    assert [item.cause for item in verdict.contributing] == ["cold-cache"]
+    alone, _ = weigh([cold], [dip], ())
+    assert alone.cause == "cold-cache"
+
+
 def test_share_of_a_fifth_is_part_of_the_answer():
     one = fall()
     for share, named in ((0.2, True), (0.19, False)):
