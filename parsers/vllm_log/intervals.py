@@ -18,7 +18,7 @@ Floats = npt.NDArray[np.float64]
 
 INTERVAL_S = 10.0  # the default interval of V1's stats lines
 _WRAPPED_S = 60.0
-_NO_SLOT = -(2.0**62)  # of a line without stamp
+_NO_SLOT = -(1 << 62)  # of a line without stamp
 _TABLE = 1 << 20  # largest table of numbers that is kept instead of sorting them
 
 
@@ -113,17 +113,40 @@ def counted(tallies: Tallies, ends: Ends) -> Tallies:
     number, begun = _intervals(tallies, ends)
     since = tallies.stamps - begun
     since = np.where(np.isnan(since), tallies.stamps, since)
-    slots = np.floor(since / INTERVAL_S)
-    if not np.isnan(tallies.outers).all():
-        minutes = np.floor(tallies.outers / _WRAPPED_S)
-        slots = np.where(np.isnan(minutes), slots, minutes)
+    slots = np.nan_to_num(np.floor(since / INTERVAL_S), nan=_NO_SLOT).astype(np.int64)
+    return _summed(tallies, number, _minutes(tallies, slots))
+
+
+def gathered(tallies: Tallies, ends: Ends) -> Tallies:
+    """Add up tallies that fall into one interval whatever precedes them and follows."""
+    if not len(tallies.offsets):
+        return tallies
+    number, _ = _intervals(tallies, ends)
+    stamps = np.ascontiguousarray(tallies.stamps).view(np.int64)
+    sums = _summed(tallies, number, _minutes(tallies, stamps))
+    return sums.at(np.argsort(sums.offsets))
+
+
+def _minutes(tallies: Tallies, slots: Ints) -> Ints:
+    """Return the slots of tallies, for those that a wrapper stamps a negative one: its minute."""
+    wrapped = ~np.isnan(tallies.outers)
+    if not wrapped.any():
+        return slots
+    minutes = np.floor(tallies.outers[wrapped] / _WRAPPED_S).astype(np.int64)
+    slots = slots.copy()
+    slots[wrapped] = _NO_SLOT + 1 + minutes
+    return slots
+
+
+def _summed(tallies: Tallies, number: Ints, slots: Ints) -> Tallies:
+    """Add up tallies of one instance, number, slot and code; the first stands for all."""
     # Lines of one interval mostly follow each other, so runs of them are sorted, not lines.
     first = np.ones(len(number), np.bool_)
     first[1:] = (number[1:] != number[:-1]) | (slots[1:] != slots[:-1])
     if tallies.instances.any():
         first[1:] |= tallies.instances[1:] != tallies.instances[:-1]
     runs = np.flatnonzero(first)
-    _, slot = dense(np.nan_to_num(slots[runs], nan=_NO_SLOT).astype(np.int64))
+    _, slot = dense(slots[runs])
     _, who = dense(number[runs] * (int(tallies.instances.max()) + 1) + tallies.instances[runs])
     _, run = dense(who * (int(slot.max()) + 1) + slot)
     kinds, code = dense(tallies.codes)

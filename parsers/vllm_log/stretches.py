@@ -20,6 +20,7 @@ from parsers.vllm_log.intervals import (
     counted,
     dense,
     divided,
+    gathered,
     joined_tallies,
     new_stamps,
 )
@@ -41,7 +42,8 @@ class Stretch:
     Attributes:
         events: rows, or their columns where another process laid them out.
         instances: names that `tallies` and `ends` refer to.
-        tallies: counted lines of intervals that are not wholly inside.
+        tallies: counted lines of intervals that are not wholly inside, added up where they surely
+            fall into one.
         ends: the ends of intervals that those may belong to.
     """
 
@@ -74,7 +76,7 @@ def stretch(part: Part) -> Stretch:
         events=stacked([rows, counted_rows(counted(inside, ends), names)]),
         statements=part.statements,
         instances=names,
-        tallies=outside,
+        tallies=gathered(outside, ends),
         ends=border(ends),
         marks=part.marks,
         first=part.first,

@@ -137,3 +137,19 @@ def test_more_kinds_of_line_than_are_told_apart_by_literals():
         '{"added":800}',
         '{"status":200,"path_class":"api","count":400}',
     ]
+
+
+@pytest.mark.parametrize("prefix", ["", "2026-05-12T08:01:39.33Z ", "vllm-1  | "])
+def test_counted_lines_of_a_server_without_stats_take_no_room(prefix):
+    """Without stats lines no interval ends, so all are kept until the end: as sums."""
+    line = prefix + 'INFO:     10.0.0.1:4321 - "POST /v1/completions HTTP/1.1" 200 OK\n'
+    stamped = prefix + "INFO 01-15 00:00:0{0} [async_llm.py:270] Added request a.\n"
+    content = "".join(line * 50 + stamped.format(number) for number in range(10)).encode()
+    reader = ChunkReader(count_requests=True)
+    stream = io.BytesIO(content)
+    while reader.fill(stream):
+        pass
+    done = stretch(reader.part)
+    assert int(done.tallies.lines.sum()) == (500 if prefix else 510)
+    assert len(done.tallies.lines) <= 20
+    assert in_bulk(content) == line_by_line(content)
