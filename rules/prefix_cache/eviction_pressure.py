@@ -47,7 +47,6 @@ from rules.interface import Case, Opinion, Params, Severity
 from rules.prefix_cache.strength import UNDECIDED, strength
 from rules.regime import SATURATED_SHARE, is_uncounted, regime_share
 from rules.repeats import hits_vanished
-from rules.testimony import testimony
 from rules.workload import workload
 
 
@@ -110,9 +109,8 @@ class EvictionPressure:
                 *compare(case, "block_idle_s", "block_reuse_s", note=Message("note.blocks")),
                 *compare(case, "usage", note=Message("note.usage_pinned")),
                 *workload(case),
-                *heard,
             ),
-            against=(*compare(case, "prompt_len", "usage_per_running"), *contrary),
+            against=compare(case, "prompt_len", "usage_per_running"),
             actions=(
                 admission_limit(case, 1),
                 route_by_prefix(case, 2),
