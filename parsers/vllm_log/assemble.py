@@ -25,6 +25,7 @@ REQUEST_ROWS_BYTES = 32 << 20  # request lines of larger logs are counted per in
 ERROR_CHARS = 2000
 TRACEBACK_BYTES = 64 << 10  # how far from a death its traceback is looked for
 UNKNOWN_SHAPES = 20
+MANY_TALLIES = 1 << 17  # counted lines that are held before they are added up
 
 _FACTS = {name: dtype for name, dtype in FACTS.items() if name != "source"}
 _Held = dict[str | None, tuple[str, float]]
@@ -41,6 +42,7 @@ def assemble(stretches: Sequence[Stretch], source: int, size: int, name: str) ->
     tallies: list[Tallies] = []
     ends: list[Ends] = []
     instances: dict[str | None, int] = {}
+    pending, most = 0, MANY_TALLIES
     for one in stretches:
         events.append(_carried(events_frame(one.events), held))
         if one.statements:
@@ -51,6 +53,12 @@ def assemble(stretches: Sequence[Stretch], source: int, size: int, name: str) ->
         tallies.append(_stamped(one, numbers, held))
         ends.append(one.ends._replace(instances=numbers[one.ends.instances]))
         held.update(one.last)
+        pending += len(one.tallies.offsets)
+        if pending > most:
+            # Without stats lines there are many: sums can be added up again later.
+            tallies = [counted(joined_tallies(tallies), new_stamps(ends))]
+            pending = len(tallies[0].offsets)
+            most = max(MANY_TALLIES, 2 * pending)
     tracebacks = events_frame(rows_of(_tracebacks(marks)))
     sums = counted(joined_tallies(tallies), new_stamps(ends))
     counts = events_frame(counted_rows(sums, list(instances)))

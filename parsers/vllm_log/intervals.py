@@ -56,8 +56,6 @@ class Ends(NamedTuple):
 
 def joined_tallies(pieces: Sequence[Tallies]) -> Tallies:
     """Stack tallies and put them in the order of their offsets."""
-    if len(pieces) == 1:
-        return pieces[0]
     together = Tallies._make(map(np.concatenate, zip(*pieces, strict=True)))
     if (together.offsets[1:] >= together.offsets[:-1]).all():
         return together
