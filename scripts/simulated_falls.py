@@ -22,7 +22,7 @@ from forensics.diary import EngineDiary, Epoch, KvPool
 from forensics.episodes import Episode, hit_rate_episodes
 from forensics.timeline import EngineTimeline, Histogram, Origin
 from forensics.timeline.grid import Columns, derive
-from scripts.simulated_server import Phase, Sample, Server, Simulation
+from scripts.simulated_server import Arrival, Phase, Sample, Server, Simulation
 
 EDGES = np.array([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, np.inf])
 LEAST_PART = 0.05
@@ -202,7 +202,22 @@ def _parts(samples: list[Sample], chosen: Plan, episode: Episode) -> tuple[float
     return ideal_b - ideal_a, (ideal_a - true_a) - (ideal_b - true_b)
 
 
-def row(seed: int) -> dict | None:
+@dataclass(frozen=True)
+class Fall:
+    """A labelled fall: its run, what was seen of it, and how much each part took of it.
+
+    `arrivals` are the requests since the recording began, on its clock.
+    """
+
+    plan: Plan
+    timeline: EngineTimeline
+    episode: Episode
+    arrivals: tuple[Arrival, ...]
+    diversity: float
+    capacity: float
+
+
+def fall_of(seed: int) -> Fall | None:
     """Run one plan; None when nothing of it fell."""
     dice = random.Random(seed)
     chosen = plan(dice)
@@ -225,6 +240,20 @@ def row(seed: int) -> dict | None:
     diversity, capacity = _parts(samples, chosen, episode)
     if max(diversity, capacity) < LEAST_PART:
         return None
+    begun = skip * chosen.scrape_s
+    arrivals = tuple(
+        replace(one, at=START + one.at - begun) for one in model.arrivals if one.at > begun
+    )
+    return Fall(chosen, timeline, episode, arrivals, diversity, capacity)
+
+
+def row(seed: int) -> dict | None:
+    """Give the readings of one labelled fall; None when nothing fell."""
+    fall = fall_of(seed)
+    if fall is None:
+        return None
+    chosen, timeline, episode = fall.plan, fall.timeline, fall.episode
+    diversity, capacity = fall.diversity, fall.capacity
     pool = float(chosen.server.pool)
     before = figures(timeline, episode.baseline, pool)
     after = figures(timeline, episode.after, pool)

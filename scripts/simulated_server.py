@@ -75,6 +75,15 @@ class Sample:
     computed: list[int] = field(default_factory=list)
 
 
+@dataclass(frozen=True)
+class Arrival:
+    """What a log of requests says of one: when it came, its full blocks, its prompt tokens."""
+
+    at: float
+    hashes: tuple[int, ...]
+    prompt: int
+
+
 @dataclass(eq=False)
 class _Client:
     one_off: bool
@@ -99,7 +108,7 @@ class _Request:
 
 
 class Simulation:
-    """One run; `run` gives a sample per scrape."""
+    """One run; `run` gives a sample per scrape, `arrivals` are all requests."""
 
     def __init__(self, server: Server, seed: int) -> None:
         self.server = server
@@ -116,6 +125,7 @@ class Simulation:
         self.chains: dict[tuple[int, int], int] = {}
         self.order = 0
         self.clients = [0, 0]
+        self.arrivals: list[Arrival] = []
 
     def run(self, phases: list[tuple[float, Phase]], scrape_s: float) -> list[Sample]:
         """Run phases given as (end in seconds, load), scraped at a fixed interval."""
@@ -163,7 +173,9 @@ class Simulation:
             if self.clients[kind] > wanted:
                 self.clients[kind] -= 1
                 continue
-            self.waiting.append(self._request(client, now))
+            request = self._request(client, now)
+            self.waiting.append(request)
+            self.arrivals.append(Arrival(now, tuple(request.hashes), request.prompt))
 
     def _wake(self, at: float, client: _Client) -> None:
         self.order += 1

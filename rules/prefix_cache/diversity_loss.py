@@ -44,6 +44,7 @@ from rules.exhibits import compare
 from rules.interface import Case, Opinion, Params, Severity
 from rules.prefix_cache.strength import UNDECIDED, strength
 from rules.repeats import DOUBT, lookups_may_fail, nothing_else_changed, still_repeats
+from rules.testimony import spoken
 from rules.workload import ONE_OFF, workload
 
 
@@ -84,6 +85,7 @@ class DiversityLoss:
         doubt = not exact and lookups_may_fail(case, case.episode) and nothing_else_changed(case)
         decided = case.attribution.decided and not doubt
         weight = strength(case.attribution, "diversity")
+        heard, contrary = spoken(case, "diversity")
         return Opinion(
             rule_id=self.id,
             cause=self.name,
@@ -107,8 +109,9 @@ class DiversityLoss:
                 *compare(case, "usage_max", note=Message("note.pool_had_room")),
                 *compare(case, "requests_per_s", "running", note=Message("note.load_unchanged")),
                 *workload(case),
+                *heard,
             ),
-            against=compare(case, "residence_s", "preemptions", "saturated"),
+            against=(*compare(case, "residence_s", "preemptions", "saturated"), *contrary),
             actions=(
                 fix_template(1),
                 route_by_prefix(case, 2),

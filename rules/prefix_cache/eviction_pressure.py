@@ -47,6 +47,7 @@ from rules.interface import Case, Opinion, Params, Severity
 from rules.prefix_cache.strength import UNDECIDED, strength
 from rules.regime import SATURATED_SHARE, is_uncounted, regime_share
 from rules.repeats import hits_vanished
+from rules.testimony import spoken
 from rules.workload import workload
 
 
@@ -85,6 +86,7 @@ class EvictionPressure:
             return None
         decided, uncounted = case.attribution.decided, is_uncounted(case)
         weight = calm * strength(case.attribution, "capacity")
+        heard, contrary = spoken(case, "capacity")
         return Opinion(
             rule_id=self.id,
             cause=self.name,
@@ -109,8 +111,9 @@ class EvictionPressure:
                 *compare(case, "block_idle_s", "block_reuse_s", note=Message("note.blocks")),
                 *compare(case, "usage", note=Message("note.usage_pinned")),
                 *workload(case),
+                *heard,
             ),
-            against=compare(case, "prompt_len", "usage_per_running"),
+            against=(*compare(case, "prompt_len", "usage_per_running"), *contrary),
             actions=(
                 admission_limit(case, 1),
                 route_by_prefix(case, 2),
