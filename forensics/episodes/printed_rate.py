@@ -89,7 +89,7 @@ def _wander(values: np.ndarray) -> np.ndarray:
     if late.size < _ENOUGH_POINTS:
         return result
     move = float(np.quantile(late, 0.25)) / _NORMAL_QUARTER
-    return np.maximum(result, 2.0 * math.sqrt(spread * move / math.sqrt(2.0)))
+    return result.clip(min=2.0 * math.sqrt(spread * move / math.sqrt(2.0)))
 
 
 def _interval_spread(values: np.ndarray, lines: np.ndarray) -> float:
