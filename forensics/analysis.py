@@ -14,6 +14,12 @@ from forensics.verdict import Verdict
 SCHEMA_VERSION = "1.0"
 
 
+# An incident is drawn with this many times its length on either side, and never more than this
+# many times enlarged.
+_AROUND = 3.0
+_FOCUSED = 8.0
+
+
 @dataclass(frozen=True, slots=True)
 class Where:
     """A place for people: file and line for logs, file, series and time for metrics.
@@ -263,3 +269,32 @@ class Analysis:
     weighed: tuple[Weighed, ...] = ()
     reproduce: str | None = None
     """The command line that gives this result, input names as the operator gave them."""
+
+    @property
+    def watched(self) -> tuple[float, float] | None:
+        """From the first to the last sample or stats line, UTC seconds.
+
+        Narrower than `window`, to which a start-up line of days before belongs as well.
+        """
+        times = [
+            time
+            for tracks in self.tracks
+            for track in tracks.signals.values()
+            if track.times
+            for time in (track.times[0], track.times[-1])
+        ]
+        return (min(times), max(times)) if times else self.window
+
+    @property
+    def focus(self) -> tuple[float, float] | None:
+        """The part of what was watched in which a chart shows the incident.
+
+        An eighth of the whole at least, so that thinned signals still have points enough.
+        """
+        whole, onset = self.watched, self.verdict.onset
+        if whole is None or onset is None:
+            return whole
+        end = min(whole[1], self.verdict.end or whole[1])
+        room = max(_AROUND * (end - onset[0]), 0.5 * (whole[1] - whole[0]) / _FOCUSED)
+        start, end = max(whole[0], onset[0] - room), min(whole[1], end + room)
+        return (start, end) if start < end else whole

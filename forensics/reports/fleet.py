@@ -58,16 +58,16 @@ def _row(analysis: Analysis, view: EngineView, tracks: EngineTracks | None) -> E
         model=(last and last.model) or "–",
         gpu=(last and (last.gpu.name or ", ".join(last.gpu.candidates))) or "–",
         pool="–" if tokens is None else say_number(tokens),
-        spark=_spark(tracks, analysis.window),
+        spark=_spark(tracks, analysis.watched),
         found=", ".join(f"{item.cause} {item.confidence:.2f}" for item in found) or "–",
     )
 
 
-def _spark(tracks: EngineTracks | None, window: tuple[float, float] | None) -> Markup:
+def _spark(tracks: EngineTracks | None, watched: tuple[float, float] | None) -> Markup:
     track = None if tracks is None else tracks.signals.get("hit_rate")
     if track is None or not track.times:
         return Markup("–")
-    span = window or (track.times[0], track.times[-1])
+    span = watched or (track.times[0], track.times[-1])
     path, pen_up = [], True
     for at, value in enumerate(cells(track.times, track.values, span, _CELLS)):
         if value is None:

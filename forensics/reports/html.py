@@ -118,8 +118,8 @@ def _evidence(analysis: Analysis) -> Sequence[object]:
 
 
 def _timelines(analysis: Analysis, lang: str, *, interactive: bool) -> list[Figure]:
-    span = analysis.window
-    if span is None:
+    span, whole = analysis.focus, analysis.watched
+    if span is None or whole is None:
         return []
     made: list[Figure] = []
     for tracks in fleet.drawn(analysis, _MOST_TIMELINES):
@@ -131,7 +131,7 @@ def _timelines(analysis: Analysis, lang: str, *, interactive: bool) -> list[Figu
         alt = word("postmortem.chart_alt", lang, engine=tracks.engine, start=start, end=end)
         live = None
         if interactive:
-            spec = timeline_chart.timeline(tracks, span, lines, lang, interactive=True)
+            spec = timeline_chart.timeline(tracks, span, lines, lang, whole=whole)
             live = None if spec is None else _data(spec)
         svg = _inline(still, alt, f"t{len(made)}-")
         made.append(Figure(svg, alt, tracks.engine, live))

@@ -98,7 +98,7 @@ def render(
 
 def _drawings(analysis: Analysis, lang: str) -> dict[str, tuple[str, Spec]]:
     made: dict[str, tuple[str, Spec]] = {}
-    tracks, span = selection.main_tracks(analysis), analysis.window
+    tracks, span = selection.main_tracks(analysis), analysis.focus
     if tracks is not None and span is not None:
         spec = timeline_chart.timeline(
             tracks, span, timeline_chart.lines_for(analysis, tracks.engine), lang

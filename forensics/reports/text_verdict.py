@@ -95,7 +95,7 @@ def signals(analysis: Analysis, page: Page) -> list[str]:
     if tracks is None or not names:
         return []
     times = [time for name in names for time in tracks.signals[name].times]
-    span = analysis.window or (min(times), max(times))
+    span = analysis.focus or (min(times), max(times))
     room = page.width - LABEL - 2 * FIGURE - 4
     where = f"{page.engine(tracks.engine)} · {interval(span)}".strip(" ·")
     lines = [page.title("signals", where)]

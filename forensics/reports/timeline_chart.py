@@ -67,9 +67,19 @@ def timeline(
     lines: Lines,
     lang: str,
     *,
-    interactive: bool = False,
+    whole: tuple[float, float] | None = None,
 ) -> Spec | None:
-    """Lay the signals of one engine over one another on one clock; None when there are none."""
+    """Lay the signals of one engine over one another on one clock; None when there are none.
+
+    Args:
+        tracks: the engine.
+        span: UTC seconds that are shown, at first.
+        lines: limits to draw beside the running requests.
+        lang: of the names.
+        whole: UTC seconds of a strip below in which another span can be chosen; None for a still
+            chart.
+    """
+    interactive = whole is not None
     import altair as alt
 
     panels = [
@@ -79,8 +89,10 @@ def timeline(
     ]
     if not panels:
         return None
-    brush = alt.selection_interval(encodings=["x"], name="zoom")
     domain = [round(span[0] * 1000), round(span[1] * 1000)]
+    brush = alt.selection_interval(encodings=["x"], name="zoom")
+    if whole not in (None, span):
+        brush = alt.selection_interval(encodings=["x"], name="zoom", value={"x": domain})
     charts: list[alt.Chart | alt.LayerChart] = []
     for at, panel in enumerate(panels):
         last = at == len(panels) - 1
@@ -90,11 +102,11 @@ def timeline(
         )
         x = alt.X("t:T", scale=scale, axis=axis)
         charts.append(_panel(tracks, panel, x, lines, lang, interactive=interactive))
-    whole = alt.vconcat(*charts, spacing=6).resolve_scale(color="independent", x="shared")
-    if interactive:
-        overview = _overview(tracks, panels[0][0], domain, brush)
-        whole = alt.vconcat(whole, overview).resolve_scale(color="independent", x="independent")
-    return finished(whole)
+    drawn = alt.vconcat(*charts, spacing=6).resolve_scale(color="independent", x="shared")
+    if whole is not None:
+        overview = _overview(tracks, panels[0][0], whole, brush)
+        drawn = alt.vconcat(drawn, overview).resolve_scale(color="independent", x="independent")
+    return finished(drawn)
 
 
 def _clock(span: tuple[float, float]) -> str:
@@ -245,14 +257,15 @@ def _limits(lines: Lines, lang: str) -> "list[alt.Chart]":
 
 
 def _overview(
-    tracks: EngineTracks, item: _Series, domain: list[int], brush: "alt.Parameter"
+    tracks: EngineTracks, item: _Series, whole: tuple[float, float], brush: "alt.Parameter"
 ) -> "alt.Chart":
     import altair as alt
 
+    domain = [round(whole[0] * 1000), round(whole[1] * 1000)]
     x = alt.X(
         "t:T",
         scale=alt.Scale(type="utc", domain=domain),
-        axis=alt.Axis(title=None, labelExpr=_clock((domain[0] / 1000, domain[1] / 1000))),
+        axis=alt.Axis(title=None, labelExpr=_clock(whole)),
     )
     y = alt.Y("v:Q", axis=alt.Axis(title=None, labels=False, ticks=False, minExtent=_AXIS_LEFT))
     made = (
