@@ -132,6 +132,7 @@ class ChunkReader:
         lines = sort_lines(self._buffer, end)
         base = self._offset - PAD
         self._stats(lines, base)
+        self.part.counts_requests = self.count_requests
         if not self.count_requests:
             self._steps(lines, base)
         before = self.part.last.get(None, ("none", float("nan")))

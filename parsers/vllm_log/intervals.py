@@ -121,8 +121,7 @@ def gathered(tallies: Tallies, ends: Ends) -> Tallies:
         return tallies
     number, _ = _intervals(tallies, ends)
     stamps = np.ascontiguousarray(tallies.stamps).view(np.int64)
-    sums = _summed(tallies, number, _minutes(tallies, stamps))
-    return sums.at(np.argsort(sums.offsets))
+    return _summed(tallies, number, _minutes(tallies, stamps))
 
 
 def _minutes(tallies: Tallies, slots: Ints) -> Ints:
@@ -137,7 +136,7 @@ def _minutes(tallies: Tallies, slots: Ints) -> Ints:
 
 
 def _summed(tallies: Tallies, number: Ints, slots: Ints) -> Tallies:
-    """Add up tallies of one instance, number, slot and code; the first stands for all."""
+    """Add up tallies of one instance, number, slot and code, in the order of the first of each."""
     # Lines of one interval mostly follow each other, so runs of them are sorted, not lines.
     first = np.ones(len(number), np.bool_)
     first[1:] = (number[1:] != number[:-1]) | (slots[1:] != slots[:-1])
@@ -154,7 +153,9 @@ def _summed(tallies: Tallies, number: Ints, slots: Ints) -> Tallies:
     sizes = np.bincount(keys, None if single else tallies.lines).astype(np.int64)
     places = np.empty(len(sizes), np.int64)
     places[keys[::-1]] = np.arange(len(keys) - 1, -1, -1)
-    return tallies.at(places)._replace(lines=sizes)
+    # Several records of one line have the same offset, so the order is that of the places.
+    order = np.argsort(places)
+    return tallies.at(places[order])._replace(lines=sizes[order])
 
 
 def _intervals(tallies: Tallies, ends: Ends) -> tuple[Ints, Floats]:

@@ -111,6 +111,7 @@ class Part:
         records / statements / tallies / marks / counted: in the order of their offsets.
         plain: events of the lines that are read in bulk.
         whos: numbers of what they have in common.
+        counts_requests: request steps are counted, those of `records` too.
         first / last: per instance, clock and stamp of the first and last stamped line.
         lines, matched, ignored, unknown, damaged: physical lines; the last four add up.
         shapes: unknown line shapes with their counts, digits masked.
@@ -124,6 +125,7 @@ class Part:
     counted: list[Counted] = field(default_factory=list)
     plain: list[Plain] = field(default_factory=list)
     whos: dict[Who, int] = field(default_factory=dict)
+    counts_requests: bool = False
     first: dict[str | None, tuple[str, float]] = field(default_factory=dict)
     last: dict[str | None, tuple[str, float]] = field(default_factory=dict)
     lines: int = 0

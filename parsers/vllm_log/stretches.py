@@ -70,6 +70,11 @@ def stretch(part: Part) -> Stretch:
     instances: dict[str | None, int] = {None: 0}
     ends = new_stamps([_ends(rows, instances)])
     tallies = _tallies(part, instances)
+    if part.counts_requests:
+        # Most steps were counted as they were read; a few lines of odd shapes are rows yet.
+        rows, steps = _steps(rows, instances)
+        if len(steps.offsets):
+            tallies = joined_tallies([tallies, steps])
     inside, outside = divided(tallies, ends)
     names = list(instances)
     return Stretch(
@@ -230,14 +235,28 @@ def without_steps(done: Stretch) -> Stretch:
     rows = done.events
     if isinstance(rows, Columns):
         return done  # other processes read logs that are long enough
+    instances: dict[str | None, int] = {name: at for at, name in enumerate(done.instances)}
+    kept, found = _steps(rows, instances)
+    if not len(found.offsets):
+        return done
+    ends = new_stamps([_ends(rows, instances)])
+    inside, outside = divided(found, ends)
+    names = list(instances)
+    return replace(
+        done,
+        events=stacked([kept, counted_rows(counted(inside, ends), names)]),
+        instances=names,
+        tallies=joined_tallies([done.tallies, outside]),
+    )
+
+
+def _steps(rows: Rows, instances: dict[str | None, int]) -> tuple[Rows, Tallies]:
+    """Take rows of request steps out, as tallies."""
     codes = np.array([_STEPS.get(who.kind, 0) for who in rows.table], np.int64)[rows.whos]
     steps = np.flatnonzero(codes)
-    if not len(steps):
-        return done
-    instances: dict[str | None, int] = {name: at for at, name in enumerate(done.instances)}
     whose = [instances.setdefault(who.instance, len(instances)) for who in rows.table]
     clocks = [CLOCKS.index(who.clock) for who in rows.table]
-    found = Tallies(
+    tallies = Tallies(
         offsets=rows.offsets[steps],
         clocks=np.array(clocks, np.int64)[rows.whos[steps]],
         stamps=rows.stamps[steps],
@@ -246,13 +265,4 @@ def without_steps(done: Stretch) -> Stretch:
         codes=codes[steps],
         lines=np.ones(len(steps), np.int64),
     )
-    ends = new_stamps([_ends(rows, instances)])
-    inside, outside = divided(found, ends)
-    names = list(instances)
-    inner = counted_rows(counted(inside, ends), names)
-    return replace(
-        done,
-        events=stacked([rows.at(np.flatnonzero(codes == 0)), inner]),
-        instances=names,
-        tallies=joined_tallies([done.tallies, outside]),
-    )
+    return (rows.at(np.flatnonzero(codes == 0)) if len(steps) else rows), tallies
