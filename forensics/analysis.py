@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from forensics.catalog.messages import Message
 from forensics.ceiling.records import Ceiling, Sweep
+from forensics.coverage import KindBytes
 from forensics.verdict import Verdict
 
 SCHEMA_VERSION = "1.0"
@@ -220,6 +221,7 @@ class FileView:
     ignored: int
     unknown: int
     damaged: int
+    kind_bytes: KindBytes | None
     samples: int
     unknown_shapes: tuple[tuple[str, int], ...]
     damage: tuple[tuple[int, str], ...]

@@ -20,6 +20,8 @@ from typing import BinaryIO
 
 import polars as pl
 
+from forensics.coverage import KindBytes
+
 LARGEST_VALUE = 1e18
 """More than any series of vLLM reaches: a million tokens a second give 3e13 in a year."""
 
@@ -126,6 +128,7 @@ class FileCoverage:
         lines: physical lines, or 0 for documents that are not lines.
         matched: lines that gave rows; `ignored`: known and carrying nothing; `unknown`: no pattern
             takes them; `damaged`: broken content.
+        kind_bytes: the bytes of those lines; None for documents and metrics.
         samples: points of time series.
         unknown_shapes: most frequent unknown line shapes (digits masked) with their counts.
         note: one sentence for the operator when something is to be said about this file.
@@ -139,6 +142,7 @@ class FileCoverage:
     ignored: int = 0
     unknown: int = 0
     damaged: int = 0
+    kind_bytes: KindBytes | None = None
     samples: int = 0
     unknown_shapes: tuple[tuple[str, int], ...] = ()
     note: str | None = None

@@ -163,9 +163,7 @@ def tracks_view(engine: JudgedEngine, places: Places) -> EngineTracks:
             MarkView(mark.time, mark.kind, mark.text, places.where(mark.place))
             for mark in timeline.marks
         ),
-        episodes=tuple(
-            (episode.onset[0], episode.end, episode.signal) for episode in episodes
-        ),
+        episodes=tuple((episode.onset[0], episode.end, episode.signal) for episode in episodes),
     )
 
 
@@ -208,6 +206,7 @@ def file_views(evidence: Evidence, places: Places) -> tuple[FileView, ...]:
             ignored=cover.ignored,
             unknown=cover.unknown,
             damaged=cover.damaged,
+            kind_bytes=cover.kind_bytes,
             samples=cover.samples,
             unknown_shapes=cover.unknown_shapes,
             damage=tuple(damage.get(cover.source, ())),

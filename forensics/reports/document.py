@@ -154,6 +154,7 @@ def _file(view: records.FileView) -> Json:
     lines: Json = {"total": row.pop("lines")}
     for name in ("matched", "ignored", "unknown", "damaged"):
         lines[name] = row.pop(name)
+    lines["bytes"] = row.pop("kind_bytes")
     return {
         "path": row.pop("path"),
         "format": row.pop("format"),

@@ -96,7 +96,8 @@ def _restored_file(tree: object) -> records.FileView:
     row = dict(_table(tree, "coverage.files"))
     lines = _table(row.get("lines"), "coverage.files.lines")
     row["lines"] = lines.get("total")
-    row.update({name: value for name, value in lines.items() if name != "total"})
+    row["kind_bytes"] = lines.get("bytes")  # earlier documents have none
+    row.update({name: value for name, value in lines.items() if name not in ("total", "bytes")})
     return _restored(records.FileView, row, "coverage.files")
 
 

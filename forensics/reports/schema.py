@@ -173,6 +173,7 @@ def _file(defs: dict[str, Json]) -> Json:
     lines: Json = {"total": properties.pop("lines")}
     for name in ("matched", "ignored", "unknown", "damaged"):
         lines[name] = properties.pop(name)
+    lines["bytes"] = properties.pop("kind_bytes")
     return _closed({**properties, "lines": _closed(lines)}, _first_line(records.FileView))
 
 

@@ -171,8 +171,10 @@ def _understood(view: FileView, page: Page) -> str:
         ("damaged", view.damaged),
         ("samples", view.samples),
     ):
+        held: int | None = getattr(view.kind_bytes, key, None) if page.verbose else None
         if count:
-            facts.append(f"{count:,} {page.say(f'label.{key}')}")
+            room = "" if held is None else f" ({size(held)})"
+            facts.append(f"{count:,} {page.say(f'label.{key}')}{room}")
     return ", ".join(facts) + (f". {plain(view.note)}" if view.note else "")
 
 

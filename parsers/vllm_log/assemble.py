@@ -12,6 +12,7 @@ import orjson
 import polars as pl
 
 from forensics.clocks import CLOCKS
+from forensics.coverage import KindBytes
 from forensics.evidence import FACTS, Damage, FileCoverage, concat
 from parsers.interface import Parsed
 from parsers.vllm_log.frames import NAMES, events_frame, facts_frame
@@ -188,5 +189,11 @@ def _coverage(stretches: Sequence[Stretch], source: int, size: int, name: str) -
         ignored=sum(one.ignored for one in stretches),
         unknown=sum(one.unknown for one in stretches),
         damaged=sum(one.damaged for one in stretches),
+        kind_bytes=KindBytes(
+            matched=sum(one.kind_bytes.matched for one in stretches),
+            ignored=sum(one.kind_bytes.ignored for one in stretches),
+            unknown=sum(one.kind_bytes.unknown for one in stretches),
+            damaged=sum(one.kind_bytes.damaged for one in stretches),
+        ),
         unknown_shapes=tuple(ranked),
     )

@@ -92,7 +92,7 @@ class ChunkReader:
                 # The last line may lack its line feed.
                 self._buffer[self._filled] = 10
                 self._filled += 1
-                self._take(self._filled)
+                self._take(self._filled, lacking=1)
             return False
         self.size += got
         self._filled += got
@@ -102,7 +102,7 @@ class ChunkReader:
         if end:
             self._take(end)
         elif self._filled - PAD > MAX_LINE_BYTES:
-            self.scanner.overlong(self._offset)
+            self.scanner.overlong(self._offset, self._filled - PAD)
             self._skipping = True
             self._offset += self._filled - PAD
             self._filled = PAD
@@ -114,11 +114,16 @@ class ChunkReader:
         """Drop the rest of an overlong line."""
         end = self._buffer.find(b"\n", PAD, self._filled) + 1
         self._skipping = not end
-        self._drop(end or self._filled)
+        end = end or self._filled
+        self.part.damaged_bytes += end - PAD
+        self._drop(end)
 
-    def _take(self, end: int) -> None:
-        """Read the lines up to `end`."""
-        self._lines(end)
+    def _take(self, end: int, lacking: int = 0) -> None:
+        """Read the lines up to `end`; the last one lacks that many bytes in the source."""
+        lines = sort_lines(self._buffer, end)
+        sizes = lines.ends - lines.starts + 1
+        sizes[-1] -= lacking
+        self._lines(lines, sizes)
         self._drop(end)
 
     def _drop(self, end: int) -> None:
@@ -128,15 +133,15 @@ class ChunkReader:
         self._filled = PAD + len(rest)
         self._buffer[PAD : self._filled] = rest
 
-    def _lines(self, end: int) -> None:
-        lines = sort_lines(self._buffer, end)
+    def _lines(self, lines: Sorted, sizes: Ints) -> None:
         base = self._offset - PAD
         self._stats(lines, base)
         self.part.counts_requests = self.count_requests
         if not self.count_requests:
             self._steps(lines, base)
         before = self.part.last.get(None, ("none", float("nan")))
-        clocks = self._singles(lines, base)
+        clocks = self._singles(lines, sizes, base)
+        self.part.matched_bytes += int(sizes[lines.codes != 0].sum())
         counted = np.flatnonzero(lines.codes > 0)
         if not len(counted):
             return
@@ -209,7 +214,7 @@ class ChunkReader:
         part.matched += len(chosen)
         lines.codes[chosen] = STATS
 
-    def _singles(self, lines: Sorted, base: int) -> Ints:
+    def _singles(self, lines: Sorted, sizes: Ints, base: int) -> Ints:
         """Read the lines that are read one by one, in order, among the stamps of the others.
 
         Their stamps are put among those; returns the clock of each stamp.
@@ -221,10 +226,11 @@ class ChunkReader:
         fast = np.searchsorted(bulk, single).tolist()
         seen = 0
         bulk_stamps = lines.stamps[bulk]
-        for at, start, end, before in zip(
+        for at, start, end, size, before in zip(
             single.tolist(),
             lines.starts[single].tolist(),
             lines.ends[single].tolist(),
+            sizes[single].tolist(),
             fast,
             strict=True,
         ):
@@ -233,7 +239,7 @@ class ChunkReader:
                 scanner.stamp(None, "yearless", float(bulk_stamps[before - 1]))
                 seen = before
             last = part.last.get(None)
-            scanner.line(buffer[start:end], base + start)
+            scanner.line(buffer[start:end], base + start, size)
             now = part.last.get(None)
             if now is not None and now is not last:
                 clocks[at] = _CLOCK_CODES[now[0]]

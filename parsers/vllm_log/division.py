@@ -39,10 +39,10 @@ def stream_tasks(
             del buffer[:end]
         elif len(buffer) > MAX_LINE_BYTES:
             # Of an overlong line its beginning shows what it is; the rest is dropped.
-            yield Task(
-                offset, offset + MAX_LINE_BYTES + 1, None, bytes(buffer[: MAX_LINE_BYTES + 1])
-            )
-            offset += _drop_line(stream, buffer, block)
+            kept = bytes(buffer[: MAX_LINE_BYTES + 1])
+            end = offset + _drop_line(stream, buffer, block)
+            yield Task(offset, end, None, kept, end - offset - len(kept))
+            offset = end
         else:
             wanted *= 2
         if ended:

@@ -9,6 +9,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import orjson
@@ -94,8 +95,10 @@ class LogExport:
             scanner.entry(entry.layer, entry.offset)
         if broken is not None:
             scanner.part.lines += 1
-            scanner.part.damage(broken, "a JSON document that breaks off")
-        return assemble([stretch(scanner.part)], source.index, len(data), self.name)
+            scanner.part.damage(broken, "a JSON document that breaks off", 0)
+        parsed = assemble([stretch(scanner.part)], source.index, len(data), self.name)
+        # Entries of a document are no lines of it.
+        return replace(parsed, coverage=replace(parsed.coverage, kind_bytes=None))
 
 
 def _ordered(entries: list[Entry]) -> list[Entry]:

@@ -16,13 +16,14 @@ CUT_LINE = re.compile(rb'\S+ std(?:out|err) P |\{"log":"(?:[^"\\]|\\.)*(?<!\\n)"
 class Task(NamedTuple):
     """A stretch to be read: of the file at `path`, or `data` itself.
 
-    `end` is the offset behind it.
+    `end` is the offset behind it; up to there, `skipped` bytes of an overlong line follow `data`.
     """
 
     start: int
     end: int
     path: str | None
     data: bytes | memoryview = b""
+    skipped: int = 0
 
 
 def file_tasks(path: str, size: int, wanted: int = SEGMENT_BYTES) -> list[Task]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
+from itertools import pairwise
 from typing import BinaryIO, cast
 
 import polars as pl
@@ -34,10 +35,8 @@ def is_text(head: bytes) -> bool:
 def first_stamp(head: bytes) -> float | None:
     """Return the first stamp in a head: the wrapper's if there is one, else the server's."""
     scanner = Scanner()
-    offset = 0
-    for line in head.split(b"\n"):
-        scanner.line(line, offset)
-        offset += len(line) + 1
+    for offset, line in split(head):
+        scanner.line(line, offset, len(line))
         part = scanner.part
         outer = next((row.place.outer for row in part.records if row.place.outer), None)
         if outer is not None:
@@ -57,10 +56,8 @@ class VllmLog:
         if not is_text(source.head):
             return False
         scanner = Scanner()
-        offset = 0
-        for line in source.head.split(b"\n"):
-            scanner.line(line, offset)
-            offset += len(line) + 1
+        for offset, line in split(source.head):
+            scanner.line(line, offset, len(line))
             part = scanner.part
             if part.matched or any(clock == "yearless" for clock, _ in part.first.values()):
                 return True
@@ -90,15 +87,20 @@ def _whole(source: Source) -> Parsed | None:
     if len(data) > WHOLE_BYTES:
         return None
     text = split(data)
-    found = list(text if how is None else joined(text, how))
+    lines = list(text if how is None else joined(text, how))
+    # Empty lines that `joined` leaves out belong to the line before them.
+    borders = [0, *(offset for offset, _ in lines[1:]), len(data)]
+    found = [
+        (*line, end - begin) for line, (begin, end) in zip(lines, pairwise(borders), strict=True)
+    ]
     if found and not found[-1][1]:
         found.pop()
     if backwards:
         found.reverse()
     scanner = Scanner()
     # Rows are put in the order of their offsets, so places are counted from the end meanwhile.
-    for offset, line in found:
-        scanner.line(line, len(data) - offset if backwards else offset)
+    for offset, line, size in found:
+        scanner.line(line, len(data) - offset if backwards else offset, size)
     parsed = assemble([stretch(scanner.part)], source.index, len(data), VllmLog.name)
     if not backwards:
         return parsed

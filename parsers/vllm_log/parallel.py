@@ -59,6 +59,7 @@ def read_task(task: Task, *, count_requests: bool) -> Stretch:
     else:
         with Path(task.path).open("rb", buffering=0) as file:
             _drain(reader, _Bounded(file, task))
+    reader.part.damaged_bytes += task.skipped
     return stretch(reader.part)
 
 

@@ -114,6 +114,7 @@ class Part:
         counts_requests: request steps are counted, those of `records` too.
         first / last: per instance, clock and stamp of the first and last stamped line.
         lines, matched, ignored, unknown, damaged: physical lines; the last four add up.
+        matched_bytes, ignored_bytes, unknown_bytes, damaged_bytes: of those lines, with line feeds.
         shapes: unknown line shapes with their counts, digits masked.
         damages: the first few damaged places, as (offset, reason).
     """
@@ -133,6 +134,10 @@ class Part:
     ignored: int = 0
     unknown: int = 0
     damaged: int = 0
+    matched_bytes: int = 0
+    ignored_bytes: int = 0
+    unknown_bytes: int = 0
+    damaged_bytes: int = 0
     shapes: Counter[str] = field(default_factory=Counter)
     damages: list[tuple[int, str]] = field(default_factory=list)
 
@@ -140,8 +145,9 @@ class Part:
         """Return the number of a `Who`."""
         return self.whos.setdefault(who, len(self.whos))
 
-    def damage(self, offset: int, reason: str) -> None:
-        """Count a damaged line and keep its place among the first ones."""
+    def damage(self, offset: int, reason: str, size: int) -> None:
+        """Count a damaged line of `size` bytes and keep its place among the first ones."""
         self.damaged += 1
+        self.damaged_bytes += size
         if len(self.damages) < MAX_DAMAGES:
             self.damages.append((offset, reason))

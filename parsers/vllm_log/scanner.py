@@ -87,10 +87,16 @@ class Scanner:
         """Whether a line that a runtime cut waits for its rest."""
         return bool(self._pending)
 
-    def line(self, raw: bytes | bytearray, offset: int) -> None:
-        """Read one physical line, without its line feed, that starts at `offset`."""
+    def line(self, raw: bytes | bytearray, offset: int, size: int) -> None:
+        """Read one physical line.
+
+        Args:
+            raw: the line without its line feed.
+            offset: where it starts.
+            size: its bytes in the source, with the line feed.
+        """
         if len(raw) > MAX_LINE_BYTES:
-            self.overlong(offset)
+            self.overlong(offset, size)
             return
         part = self.part
         part.lines += 1
@@ -105,9 +111,9 @@ class Scanner:
             text = text.replace("\0", "")
         status = self._physical(text, offset)
         if broken and status == _UNKNOWN:
-            part.damage(offset, "bytes that are not UTF-8")
+            part.damage(offset, "bytes that are not UTF-8", size)
         else:
-            self._count(status, text)
+            self._count(status, text, size)
 
     def entry(self, layer: Layer, offset: int) -> None:
         """Read one entry of a document, which was taken out of its wrapper already."""
@@ -116,13 +122,13 @@ class Scanner:
         statuses = [
             self._wrapped(line, offset, layer) for line in layer.body.split("\n") if line.strip()
         ]
-        self._count(min(statuses, default=_IGNORED), layer.body)
+        self._count(min(statuses, default=_IGNORED), layer.body, 0)
 
-    def overlong(self, offset: int) -> None:
+    def overlong(self, offset: int, size: int) -> None:
         """Count a line that is longer than any that is read."""
         self.stamped = None
         self.part.lines += 1
-        self.part.damage(offset, f"line longer than {MAX_LINE_BYTES} bytes")
+        self.part.damage(offset, f"line longer than {MAX_LINE_BYTES} bytes", size)
 
     def stamp(self, instance: str | None, clock: str, stamp: float) -> None:
         """Take notice of a stamp: unstamped lines behind it inherit it."""
@@ -130,14 +136,17 @@ class Scanner:
         self.part.first.setdefault(instance, when)
         self.part.last[instance] = when
 
-    def _count(self, status: int, text: str) -> None:
+    def _count(self, status: int, text: str, size: int) -> None:
         part = self.part
         if status == _MATCHED:
             part.matched += 1
+            part.matched_bytes += size
         elif status == _IGNORED:
             part.ignored += 1
+            part.ignored_bytes += size
         else:
             part.unknown += 1
+            part.unknown_bytes += size
             self._shape(self._unknown or text)
 
     def _physical(self, text: str, offset: int) -> int:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from forensics.clocks import CLOCKS
+from forensics.coverage import KindBytes
 from parsers.vllm_log.bulk import code_of, label_of
 from parsers.vllm_log.chunks import STATS_KIND
 from parsers.vllm_log.intervals import (
@@ -60,6 +61,7 @@ class Stretch:
     ignored: int
     unknown: int
     damaged: int
+    kind_bytes: KindBytes
     shapes: Counter[str]
     damages: list[tuple[int, str]]
 
@@ -91,6 +93,9 @@ def stretch(part: Part) -> Stretch:
         ignored=part.ignored,
         unknown=part.unknown,
         damaged=part.damaged,
+        kind_bytes=KindBytes(
+            part.matched_bytes, part.ignored_bytes, part.unknown_bytes, part.damaged_bytes
+        ),
         shapes=part.shapes,
         damages=part.damages,
     )

@@ -73,7 +73,8 @@ class WorkerProcess:
     def order(self, task: Task, order: Order) -> bool:
         """Tell the worker to read a stretch; False if it is dead."""
         pipe = self._process.stdin
-        words = [task.start, task.end, task.path, order.count_requests, str(order.spill)]
+        given = [task.start, task.end, task.path, task.skipped]
+        words = [*given, order.count_requests, str(order.spill)]
         try:
             assert pipe is not None
             pipe.write(json.dumps(words).encode() + b"\n")
@@ -112,9 +113,9 @@ def orders() -> Iterator[tuple[Task, Order]]:
     """Yield what this process, a worker, is told to read."""
     pipe = sys.stdin.buffer
     while line := pipe.readline():
-        start, end, path, count_requests, spill = json.loads(line)
-        data = pipe.read(end - start) if path is None else b""
-        yield Task(start, end, path, data), Order(count_requests, Path(spill))
+        start, end, path, skipped, count_requests, spill = json.loads(line)
+        data = pipe.read(end - start - skipped) if path is None else b""
+        yield Task(start, end, path, data, skipped), Order(count_requests, Path(spill))
 
 
 def answers() -> BinaryIO:

@@ -13,6 +13,7 @@ from forensics import analysis as a
 from forensics.catalog import messages
 from forensics.catalog.messages import Message
 from forensics.ceiling.records import Bound, Ceiling, GapRow, Input, Limit
+from forensics.coverage import KindBytes
 from forensics.verdict import Contribution, RunnerUp, Verdict
 
 T0 = 1795973505.0  # 2026-11-29T17:31:45Z
@@ -260,6 +261,7 @@ def incident(hostile):
                 100,
                 13,
                 1,
+                KindBytes(110_000, 9_000, 990, 44),
                 0,
                 ((f"weird line N {hostile}", 9),),
                 ((77, "cut in the middle of a record"),),
@@ -274,6 +276,7 @@ def incident(hostile):
                 0,
                 0,
                 0,
+                None,
                 18_220,
                 (),
                 (),

@@ -88,7 +88,9 @@ def test_the_keys_of_the_contract_are_there(analysis):
         "ignored": 100,
         "unknown": 13,
         "damaged": 1,
+        "bytes": {"matched": 110_000, "ignored": 9_000, "unknown": 990, "damaged": 44},
     }
+    assert doc["coverage"]["files"][1]["lines"]["bytes"] is None
     assert doc["timeline"]["step_s"] == 2.0
     assert doc["timeline"]["engines"]["0"]["hit_rate"]["values"][20] is None
     assert doc["sweep"] is None

@@ -96,8 +96,9 @@ def line_by_line(content, *, keep=False):
     offset = 0
     lines = content.split(b"\n")
     for line in lines if lines[-1] else lines[:-1]:
-        scanner.line(line, offset)
-        offset += len(line) + 1
+        size = min(len(line) + 1, len(content) - offset)
+        scanner.line(line, offset, size)
+        offset += size
     return rows(scanner.part, keep=keep)
 
 

@@ -139,8 +139,12 @@ def test_overlong_lines_of_a_stream_count_once(wanted):
     line = b"INFO 01-15 10:23:45 metrics.py:367] Prefix cache hit rate: GPU: 57.30%, CPU: 0.00%\n"
     content = line + b"x" * (9 << 20) + b"\n" + line + b"y" * (5 << 20) + b"\n" + line
     tasks = list(stream_tasks(io.BytesIO(content), 0, b"", wanted=wanted))
-    done = read_tasks(iter(tasks), count_requests=True, workers=0)
-    assert rows(done) == rows(whole(content))
+    for workers in (0, 1):
+        done = read_tasks(iter(tasks), count_requests=True, workers=workers)
+        assert rows(done) == rows(whole(content))
+        kinds = [one.kind_bytes for one in done]
+        assert sum(kind.damaged for kind in kinds) == (14 << 20) + 2
+        assert sum(kind.matched for kind in kinds) == 3 * len(line)
 
 
 @pytest.mark.parametrize("packed", [False, True])

@@ -14,7 +14,7 @@ from parsers.vllm_log.scanner import Scanner
 def scan(*lines):
     scanner = Scanner()
     for at, line in enumerate(lines):
-        scanner.line(line.encode(), at)
+        scanner.line(line.encode(), at, len(line) + 1)
     return scanner.part
 
 

@@ -45,7 +45,7 @@ NUMBER_FREE = {"mode", "action", "rates_str"}
 def scan(example):
     scanner = Scanner()
     for at, line in enumerate(example.split("\n")):
-        scanner.line(line.encode(), at)
+        scanner.line(line.encode(), at, len(line) + 1)
     return scanner.part
 
 
