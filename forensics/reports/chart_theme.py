@@ -4,6 +4,7 @@ from typing import TYPE_CHECKING, cast
 
 from forensics.reports.drawing import Spec
 from forensics.reports.palette import day
+from forensics.reports.wording import named
 
 if TYPE_CHECKING:
     import altair as alt
@@ -29,3 +30,9 @@ def finished(chart: "alt.TopLevelMixin") -> Spec:
         .configure_title(color=ink, fontWeight="normal", fontSize=11, anchor="start", offset=4)
     )
     return cast(Spec, themed.to_dict())
+
+
+def titled(signal: str, lang: str) -> str:
+    """Name a signal above its axis, with the unit that the axis does not show."""
+    name = named("signal", signal, lang)
+    return f"{name} (s)" if signal.endswith("_s") else name

@@ -5,7 +5,7 @@
 
 from forensics.analysis import Decomposition
 from forensics.ceiling.records import Ceiling, Sweep
-from forensics.reports.chart_theme import WIDTH, finished
+from forensics.reports.chart_theme import WIDTH, finished, titled
 from forensics.reports.drawing import Spec
 from forensics.reports.palette import day
 from forensics.reports.wording import named, word
@@ -95,7 +95,7 @@ def sweep(found: Sweep, lang: str) -> Spec:
         rows = [{"x": row.setting, "v": getattr(row, name)} for row in found.rows]
         if all(row["v"] is None for row in rows):
             continue
-        title = named("signal", signal, lang)
+        title = titled(signal, lang)
         charts.append(
             alt.Chart(alt.InlineData(values=rows), title=title)
             .mark_line(point=True, color=day(colour))

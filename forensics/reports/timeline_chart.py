@@ -5,11 +5,11 @@ is a dashed mark. All times are UTC. No text from input is drawn: only names thi
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, cast
 
-from forensics.analysis import Analysis, EngineTracks, Track
-from forensics.reports.chart_theme import WIDTH, finished
+from forensics.analysis import Analysis, EngineTracks, MarkView, Track
+from forensics.reports.chart_theme import WIDTH, finished, titled
 from forensics.reports.drawing import Spec
 from forensics.reports.palette import day
 from forensics.reports.wording import named, word
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
 _PANEL = 84
 _AXIS_LEFT = 54
+# A mark up to this share of the chart's time beyond its ends is drawn (a crash after the last
+# scrape); one farther off (a start-up line of days before) would shrink all else to a hair.
+_BEYOND = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ def timeline(
     ]
     if not panels:
         return None
+    near = replace(tracks, marks=_near(tracks.marks, whole or span))
     domain = [round(span[0] * 1000), round(span[1] * 1000)]
     brush = alt.selection_interval(encodings=["x"], name="zoom")
     if whole not in (None, span):
@@ -101,12 +105,17 @@ def timeline(
             title=None, labels=last, ticks=last, grid=True, tickCount=8, labelExpr=_clock(span)
         )
         x = alt.X("t:T", scale=scale, axis=axis)
-        charts.append(_panel(tracks, panel, x, lines, lang, interactive=interactive))
+        charts.append(_panel(near, panel, x, lines, lang, interactive=interactive))
     drawn = alt.vconcat(*charts, spacing=6).resolve_scale(color="independent", x="shared")
     if whole is not None:
         overview = _overview(tracks, panels[0][0], whole, brush)
         drawn = alt.vconcat(drawn, overview).resolve_scale(color="independent", x="independent")
     return finished(drawn)
+
+
+def _near(marks: Sequence[MarkView], span: tuple[float, float]) -> tuple[MarkView, ...]:
+    room = _BEYOND * (span[1] - span[0])
+    return tuple(mark for mark in marks if span[0] - room <= mark.time <= span[1] + room)
 
 
 def _clock(span: tuple[float, float]) -> str:
@@ -162,7 +171,7 @@ def _panel(
         layers.append(_drawn(track, item, name, x, y, colour, interactive=interactive))
     if first in ("running", "waiting"):
         layers += _limits(lines, lang)
-    title = names[0] if len(names) == 1 else ""
+    title = titled(first, lang) if len(names) == 1 else ""
     made = alt.layer(*layers).properties(width=WIDTH, height=_PANEL, title=title)
     return cast("alt.LayerChart", made)
 

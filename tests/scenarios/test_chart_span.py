@@ -4,7 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from forensics.analysis import MarkView
 from forensics.pipeline import analyze
+from forensics.reports import timeline_chart
 
 
 @pytest.fixture
@@ -40,3 +42,16 @@ def test_an_instant_is_enlarged_eight_times_at_most(analysis) -> None:
 def test_without_an_incident_everything_is_shown(analysis) -> None:
     calm = replace(analysis, verdict=replace(analysis.verdict, onset=None))
     assert calm.focus == calm.watched
+
+
+@pytest.mark.parametrize(("away", "drawn"), [(-100_000.0, False), (2.0, True)])
+def test_a_start_up_line_of_days_before_is_not_drawn_a_crash_after_the_last_scrape_is(
+    analysis, away, drawn
+) -> None:
+    first, last = analysis.watched
+    at = (first if away < 0 else last) + away
+    tracks = replace(analysis.tracks[0], marks=(MarkView(at, "start", "server start", None),))
+    lines = timeline_chart.lines_for(analysis, tracks.engine)
+    for whole in (None, (first, last)):
+        spec = timeline_chart.timeline(tracks, (first, last), lines, "en", whole=whole)
+        assert (str(round(at * 1000)) in str(spec)) is drawn
