@@ -32,17 +32,27 @@ class View(io.RawIOBase):
     def __init__(self, file: BinaryIO, start: int, size: int) -> None:
         super().__init__()
         self._file = file
-        self._at = start
+        self._start = self._at = start
         self._end = start + size
 
     def readable(self) -> bool:
         """Say that this can be read."""
         return True
 
+    def seekable(self) -> bool:
+        """Say that this can be read from anywhere."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go to an offset within the stretch, and return it."""
+        base = {io.SEEK_SET: self._start, io.SEEK_CUR: self._at, io.SEEK_END: self._end}[whence]
+        self._at = max(self._start, base + offset)
+        return self._at - self._start
+
     def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
         """Fill the buffer from the shared file."""
         self._file.seek(self._at)
-        data = self._file.read(min(len(buffer), self._end - self._at))
+        data = self._file.read(max(0, min(len(buffer), self._end - self._at)))
         self._at += len(data)
         buffer[: len(data)] = data
         return len(data)

@@ -24,7 +24,8 @@ from forensics.evidence import (
 from parsers import prometheus
 from parsers.interface import Format, Parsed, Progress, ReadOptions, Source
 from parsers.rotation import in_content_order
-from parsers.sources import Found, discover
+from parsers.sources import discover
+from parsers.unpacking import Found
 from parsers.vllm_log.exports import LogExport
 from parsers.vllm_log.format import VllmLog, is_text
 from parsers.vllm_log.workers import Begun

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from parsers.compression import BROKEN
-from parsers.sources import HEAD_BYTES, Found
+from parsers.unpacking import HEAD_BYTES, Found
 from parsers.vllm_log.format import first_stamp, is_text
 
 _HALF_YEAR_S = 183 * 86400.0

@@ -7,66 +7,21 @@ one directory share a stream and are ordered by the first stamp in them, not by 
 
 import io
 import os
-import re
 import stat
 import sys
-import tarfile
 import tempfile
-import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO, cast
 
 from forensics.errors import InputError
-from parsers.archives import (
-    Member,
-    View,
-    is_tar,
-    is_zip,
-    packed_tar_members,
-    tar_members,
-    zip_members,
-)
-from parsers.compression import BROKEN, CutStream, bare_name, compression_of, unpacked
+from parsers.archives import View
 from parsers.prometheus.tsdb_dump import Tsdb, convert, tsdbs_below
-from parsers.recoding import Recoded, wide_encoding
+from parsers.unpacking import Found, plain_bytes
 
-HEAD_BYTES = 64 << 10
-MAX_DEPTH = 4  # archives inside archives
 STDIN = "-"
 
-_ROTATION = re.compile(
-    r"(?P<base>.+?\.(?:log|txt|out|err|json|jsonl))"
-    r"(?:[.-](?:\d{1,4}|\d{8}(?:-\d+)?|\d{4}-\d\d-\d\d(?:[T_-][\d:.-]+)?))?"
-)
 _NOT_EVIDENCE = ("readme", "license", "changelog")
-
-
-@dataclass(slots=True)
-class Found:
-    """A stream of plain bytes, before it has a place among the sources.
-
-    Attributes:
-        path / name / origin / mtime / head / open / local_path / size: see `Source`, `SourceInfo`.
-        stream: the rotated set it is a part of.
-        named: the operator named this very file.
-        refusal: why it could not be read; None when it can.
-        cuts: why reads of it ended early, filled while it is read.
-    """
-
-    path: str
-    name: str
-    origin: str
-    stream: str
-    open: Callable[[], BinaryIO]
-    mtime: float | None = None
-    head: bytes = b""
-    local_path: str | None = None
-    size: int | None = None
-    named: bool = False
-    refusal: str | None = None
-    cuts: list[str] = field(default_factory=list)
 
 
 def discover(paths: Sequence[str], limit: int) -> Iterator[Found]:
@@ -78,7 +33,7 @@ def discover(paths: Sequence[str], limit: int) -> Iterator[Found]:
     """
     for path in paths:
         if path == STDIN:
-            yield from _plain_bytes(_spooled_stdin(), limit, 0)
+            yield from plain_bytes(_spooled_stdin(), limit)
             continue
         place = Path(path)
         if _is_folder(path):
@@ -138,7 +93,7 @@ def _dumped(tsdb: Tsdb, origin: str, limit: int) -> Iterator[Found]:
     size = held.seek(0, io.SEEK_END)
     found.open = lambda: cast(BinaryIO, io.BufferedReader(View(held, 0, size)))
     found.size = size
-    yield from _plain_bytes(found, limit, 0)
+    yield from plain_bytes(found, limit)
 
 
 def _worth_reading(file: Path, root: Path) -> bool:
@@ -159,8 +114,6 @@ def _spooled_stdin() -> Found:
     place.unlink()
 
     def opener() -> BinaryIO:
-        from parsers.archives import View
-
         return cast(BinaryIO, io.BufferedReader(View(held, 0, size)))
 
     return Found("-", "stdin", STDIN, STDIN, opener, size=size, named=True)
@@ -188,173 +141,4 @@ def _file(file: Path, origin: str, limit: int, *, named: bool) -> Iterator[Found
         yield found
         return
     found.mtime, found.size = status.st_mtime, status.st_size
-    yield from _plain_bytes(found, limit, 0)
-
-
-def _plain_bytes(found: Found, limit: int, depth: int) -> Iterator[Found]:
-    """Unpack what is packed and open what is an archive, until plain bytes are left."""
-    try:
-        with found.open() as stream:
-            found.head = _read(stream, HEAD_BYTES)
-    except (*BROKEN, zipfile.BadZipFile, RuntimeError) as error:
-        found.refusal = f"cannot be read: {_reason(error)}"
-        yield found
-        return
-    compression = compression_of(found.head)
-    if depth >= MAX_DEPTH:
-        found.refusal = f"archives nested more than {MAX_DEPTH} deep"
-        yield found
-    elif compression is not None:
-        yield from _plain_bytes(_unpacked(found, compression, limit), limit, depth + 1)
-    elif is_zip(found.head) or is_tar(found.head):
-        yield from _members(found, limit, depth)
-    elif (encoding := wide_encoding(found.head)) is not None:
-        yield from _plain_bytes(_recoded(found, encoding), limit, depth + 1)
-    else:
-        found.stream = _stream_of(found)
-        yield found
-
-
-def _unpacked(found: Found, compression: str, limit: int) -> Found:
-    packed_open = found.open
-    inner = _inside(found, bare_name(found.name))
-
-    def opener() -> BinaryIO:
-        stream = unpacked(packed_open(), compression, limit)
-        return cast(BinaryIO, _Noting(stream, inner.cuts))
-
-    inner.open = opener
-    return inner
-
-
-def _recoded(found: Found, encoding: str) -> Found:
-    wide_open = found.open
-    inner = _inside(found, found.name)
-    inner.open = lambda: cast(BinaryIO, io.BufferedReader(Recoded(wide_open(), encoding)))
-    return inner
-
-
-def _inside(found: Found, name: str) -> Found:
-    """Give what a file holds once it is unpacked or recoded: no longer bytes of a local file."""
-    return Found(
-        path=found.path,
-        name=name,
-        origin=found.origin,
-        stream=found.stream,
-        open=found.open,
-        mtime=found.mtime,
-        named=found.named,
-        cuts=found.cuts,
-    )
-
-
-class _Noting(io.BufferedReader):
-    """A buffered reader that leaves a note when its stream was cut."""
-
-    def __init__(self, raw: CutStream, cuts: list[str]) -> None:
-        super().__init__(raw, 1 << 20)
-        self._cut_stream = raw
-        self._cuts = cuts
-
-    def close(self) -> None:
-        """Close, and pass on why the stream ended early."""
-        cut = self._cut_stream.cut
-        if cut is not None and cut not in self._cuts:
-            self._cuts.append(cut)
-        super().close()
-
-
-def _members(found: Found, limit: int, depth: int) -> Iterator[Found]:
-    members: list[Member] = []
-    try:
-        if is_zip(found.head):
-            members.extend(zip_members(_seekable(found, limit)))
-        elif found.local_path is not None:
-            members.extend(tar_members(found.open))
-        else:
-            members.extend(packed_tar_members(found.open, limit))
-    except (*BROKEN, tarfile.TarError, zipfile.BadZipFile, RuntimeError, ValueError) as error:
-        # What precedes the damage, say of a broken download, is read all the same.
-        beyond = f" beyond {len(members)} of its files" if members else ""
-        found.refusal = f"archive cannot be read{beyond}: {_reason(error)}"
-        yield found
-    for member in sorted(members, key=lambda member: member.name):
-        yield from _plain_bytes(_member(found, member), limit, depth + 1)
-
-
-def _member(found: Found, member: Member) -> Found:
-    path = f"{found.path}!{member.name}"
-    return Found(
-        path=path,
-        name=member.name.rpartition("/")[2],
-        origin=found.origin,
-        stream=path,
-        open=member.open,
-        mtime=member.mtime,
-        size=member.size,
-    )
-
-
-def _seekable(found: Found, limit: int) -> Callable[[], BinaryIO]:
-    """Return an opener of a seekable copy: zip keeps its directory at the end."""
-    if found.local_path is not None:
-        return found.open
-    spool = cast(BinaryIO, tempfile.TemporaryFile())  # noqa: SIM115 - the members' views keep it
-    with found.open() as stream:
-        while (chunk := stream.read(1 << 20)) and spool.tell() < limit:
-            spool.write(chunk)
-    size = spool.tell()
-    return lambda: cast(BinaryIO, _SeekableView(spool, size))
-
-
-class _SeekableView(io.RawIOBase):
-    """A reader of a shared spool file with its own position."""
-
-    def __init__(self, file: BinaryIO, size: int) -> None:
-        super().__init__()
-        self._file, self._size, self._at = file, size, 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = base + offset
-        return self._at
-
-    def readinto(self, buffer: "memoryview") -> int:  # type: ignore[override]
-        self._file.seek(self._at)
-        data = self._file.read(len(buffer))
-        self._at += len(data)
-        buffer[: len(data)] = data
-        return len(data)
-
-
-def _read(stream: BinaryIO, count: int) -> bytes:
-    pieces: list[bytes] = []
-    while count > 0 and (piece := stream.read(count)):
-        pieces.append(piece)
-        count -= len(piece)
-    return b"".join(pieces)
-
-
-def _reason(error: BaseException) -> str:
-    text = getattr(error, "strerror", None) or str(error)
-    return f"{type(error).__name__}: {text}"[:200]
-
-
-def _stream_of(found: Found) -> str:
-    """Name the rotated set of a file: its path without rotation number and compression."""
-    parent, slash, _ = found.path.rpartition("/")
-    bang = found.path.rfind("!")
-    if bang > len(parent):
-        parent, slash = found.path[:bang], "!"
-    match = _ROTATION.fullmatch(bare_name(found.name))
-    base = match["base"] if match is not None else bare_name(found.name)
-    return f"{parent}{slash}{base}"
+    yield from plain_bytes(found, limit)
