@@ -49,6 +49,7 @@ def page(rule: Rule) -> str:
         f"Severity: {rule.severity}. Asked about: {_ASKED[rule.scope]}. Needs: {needs}.\n"
         f"{body}\n## Thresholds\n\n{_thresholds(rule)}\n"
         f"On the command line: `forensics explain {rule.id}`. All causes: [causes](../causes.md).\n"
+        "What the references are: [sources](../sources.md).\n"
     )
 
 
