@@ -12,6 +12,7 @@ from benchmarks.diagnosis import all_answers, present, reported, score, wilson
 from benchmarks.incident_set import incidents
 from forensics.attribution.combiner import combiner, probability
 from forensics.attribution.readings import Reading
+from scripts.train_attribution import odd_seed
 
 FOLDER = Path(__file__).parents[1] / "incidents"
 
@@ -101,8 +102,9 @@ def test_real_falls_lean_the_right_way():
     assert right / decided >= 0.9
 
 
-def test_the_weights_hold_on_a_population_they_were_not_fitted_to():
+def test_the_weights_hold_on_falls_of_the_model_server_they_were_not_fitted_to():
     rows = json.loads((FOLDER / "simulated.json").read_text("utf-8"))
+    rows = [row for row in rows if odd_seed(row)]
     chances = []
     for row in rows:
         odds, _ = combiner().weigh({n: Reading(v) for n, v in row["readings"].items()})
@@ -110,4 +112,4 @@ def test_the_weights_hold_on_a_population_they_were_not_fitted_to():
     capacity = [p for p, truth in chances if truth]
     diversity = [p for p, truth in chances if not truth]
     wins = sum((c > d) + 0.5 * (c == d) for c in capacity for d in diversity)
-    assert wins / (len(capacity) * len(diversity)) >= 0.82
+    assert wins / (len(capacity) * len(diversity)) >= 0.84
