@@ -234,18 +234,6 @@ def kind(record: dict[str, str]) -> str:
     raise SystemExit(f"add {record['flag']} to KINDS: its default {default!r} does not tell")
 
 
-def defaults(text: str, first: str, last: str) -> list[Value]:
-    """`0.2.0..0.19.0: 0.9; 0.20.0..0.33.0: 0.92` as a list of tables."""
-    found: list[Value] = []
-    for part in text.split("; ") if text else []:
-        span, separator, value = part.partition(": ")
-        if not separator:
-            span, value = f"{first}..{last}", part
-        low, _, high = span.partition("..")
-        found.append({"first": low, "last": high or low, "value": value})
-    return found
-
-
 def row(record: dict[str, str]) -> dict[str, Value | None]:
     """One table of the catalogue."""
     name = record["flag"]
@@ -258,7 +246,6 @@ def row(record: dict[str, str]) -> dict[str, Value | None]:
         "first": record["first"],
         "last": record["last"],
         "v0_only": True if name in V0_ONLY else None,
-        "defaults": defaults(record["default_by_range"], record["first"], record["last"]),
         "renamed_to": RENAMED_TO.get(name),
         "replaced_by": REPLACED_BY.get(name),
         "notes": re.sub(

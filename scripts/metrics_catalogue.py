@@ -91,38 +91,11 @@ def labels(text: str) -> tuple[list[Value], str | None]:
     return list(names), ENGINE_LABEL_SINCE if "(V1 since 0.8.3)" in text else None
 
 
-def buckets(text: str, first: str, last: str) -> tuple[list[Value], str | None, str | None]:
-    """Edges by release range, their pattern if any, and since when they may be replaced."""
-    if not text:
-        return [], None, None
-    if "up to max_model_len" in text:
-        return [], "1-2-5 up to max_model_len", None
-    found: list[dict[str, Value]] = []
-    overridable = None
-    for part in text.split(" | "):
-        span, _, edges = part.rpartition(": ") if ": " in part else (f"{first}..{last}", "", part)
-        low, _, high = span.partition("..")
-        if low.endswith("+"):
-            low, high = low[:-1], last
-        if edges.startswith("as before"):
-            found[-1]["last"] = high
-            overridable = re.search(r"since ([\d.]+)", edges)[1]  # type: ignore[index]
-            continue
-        numbers: list[Value] = []
-        if edges.startswith("same + "):
-            numbers += found[-1]["edges"]  # type: ignore[operator, arg-type]
-            edges = edges.removeprefix("same + ")
-        numbers += [float(edge) for edge in edges.split(",")]
-        found.append({"first": low, "last": high or low, "edges": numbers})
-    return list(found), None, overridable
-
-
 def row(record: dict[str, str]) -> dict[str, Value | None]:
     """One table of the catalogue."""
     name = record["name"]
     label_names, engine_since = labels(record["labels"])
     hidden, needs = condition(record["condition"], record["notes"])
-    edges, pattern, overridable = buckets(record["buckets"], record["first"], record["last"])
     unit = re.sub(r"^blocks .*", "tokens", record["unit"])
     renamed = RENAMES.get(name)
     origins: list[Value] = [old for old, (new, _) in RENAMES.items() if new == name]
@@ -137,9 +110,6 @@ def row(record: dict[str, str]) -> dict[str, Value | None]:
         "ranges": ranges(record["by_engine"]),
         "hidden": hidden or None,
         "condition": needs,
-        "buckets": edges or None,
-        "bucket_pattern": pattern,
-        "buckets_overridable_since": overridable,
         "renamed_to": renamed[0] if renamed else None,
         "renamed_since": renamed[1] if renamed else None,
         "renamed_from": origins or None,

@@ -93,7 +93,6 @@ class Line:
     intercept_error: float
     slope_error: float
     points: int
-    residual: float
 
 
 def fit_line(x: Sequence[float], y: Sequence[float]) -> Line | None:
@@ -115,5 +114,4 @@ def fit_line(x: Sequence[float], y: Sequence[float]) -> Line | None:
         sqrt(residual * (1 / count + mean_x**2 / spread)),
         sqrt(residual / spread),
         count,
-        sqrt(residual),
     )

@@ -15,7 +15,6 @@ from math import exp, inf
 
 from forensics.capacity.demand import DEFAULT_CV, demand_of
 
-PLATEAU_SHARES = (0.9, 0.75)
 _ROUNDS = 200
 _DAMPING = 0.5
 _CLOSE = 1e-6

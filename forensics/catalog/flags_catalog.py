@@ -10,17 +10,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Literal, TypedDict, cast
 
-from forensics.catalog.versions import Span, Version, version
+from forensics.catalog.versions import Span, version
 
 FlagKind = Literal["int", "float", "fraction", "size", "length", "bool", "choice", "json", "text"]
-
-
-@dataclass(frozen=True, slots=True)
-class FlagDefault:
-    """The default in a range of releases, as text (``None`` when the server decides)."""
-
-    span: Span
-    value: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +28,6 @@ class Flag:
         aliases: other spellings.
         span: releases that accept it.
         v0_only: the V1 engine takes no notice of it.
-        defaults: by release.
         renamed_to: the flag with the same values that took its place.
         replaced_by: what to use instead, in words.
         notes: for people.
@@ -49,14 +40,9 @@ class Flag:
     aliases: tuple[str, ...]
     span: Span
     v0_only: bool
-    defaults: tuple[FlagDefault, ...]
     renamed_to: str | None
     replaced_by: str | None
     notes: str | None
-
-    def default_in(self, release: Version) -> str | None:
-        """Return the default in one release; None when the release does not have the flag."""
-        return next((entry.value for entry in self.defaults if release in entry.span), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,12 +51,6 @@ class Conflict:
 
     flags: tuple[str, str]
     why: str
-
-
-class _DefaultRow(TypedDict):
-    first: str
-    last: str
-    value: str
 
 
 class _Row(TypedDict, total=False):
@@ -82,7 +62,6 @@ class _Row(TypedDict, total=False):
     first: str
     last: str
     v0_only: bool
-    defaults: list[_DefaultRow]
     renamed_to: str
     replaced_by: str
     notes: str
@@ -173,10 +152,6 @@ def _flag(row: _Row) -> Flag:
         aliases=tuple(row.get("aliases", ())),
         span=_span(row["first"], row["last"]),
         v0_only=row.get("v0_only", False),
-        defaults=tuple(
-            FlagDefault(_span(entry["first"], entry["last"]), entry["value"])
-            for entry in row["defaults"]
-        ),
         renamed_to=row.get("renamed_to"),
         replaced_by=row.get("replaced_by"),
         notes=row.get("notes"),

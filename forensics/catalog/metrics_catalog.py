@@ -48,14 +48,6 @@ class UnitSpan:
 
 
 @dataclass(frozen=True, slots=True)
-class Buckets:
-    """Upper edges of a histogram in a range of releases, without +Inf; in the family's unit."""
-
-    span: Span
-    edges: tuple[float, ...]
-
-
-@dataclass(frozen=True, slots=True)
 class MetricFamily:
     """One metric family.
 
@@ -70,9 +62,6 @@ class MetricFamily:
         units: by release where it changed.
         ranges: where it exists; `hidden`: the part of that where it must be asked for.
         condition: what it needs to be exposed at all; None for nothing.
-        buckets: edges by release; empty for other types and for pattern edges.
-        bucket_pattern: the rule of edges that depend on the configuration; else None.
-        buckets_overridable_since: from then on a flag may replace the edges.
         renamed_to / renamed_since: the family with the same quantity, and its first release.
         renamed_from: the reverse.
         replaced_by: what to look at instead where no family carries the same quantity.
@@ -89,9 +78,6 @@ class MetricFamily:
     ranges: tuple[EngineSpan, ...]
     hidden: tuple[EngineSpan, ...]
     condition: str | None
-    buckets: tuple[Buckets, ...]
-    bucket_pattern: str | None
-    buckets_overridable_since: Version | None
     renamed_to: str | None
     renamed_since: Version | None
     renamed_from: tuple[str, ...]
@@ -120,10 +106,6 @@ class MetricFamily:
     def unit_in(self, release: Version) -> str:
         """Return the unit of the values in one release."""
         return next((entry.unit for entry in self.units if release in entry.span), self.unit)
-
-    def edges_in(self, release: Version) -> tuple[float, ...] | None:
-        """Return the upper edges in one release; None when they are not fixed or not known."""
-        return next((entry.edges for entry in self.buckets if release in entry.span), None)
 
     def exposed_name(self) -> str:
         """Return the name a query on the family's value uses (the bare name for histograms)."""
@@ -154,12 +136,6 @@ class _UnitRow(TypedDict):
     unit: str
 
 
-class _BucketRow(TypedDict):
-    first: str
-    last: str
-    edges: list[float]
-
-
 class _Row(TypedDict, total=False):
     name: str
     type: MetricType
@@ -171,9 +147,6 @@ class _Row(TypedDict, total=False):
     ranges: list[_EngineRow]
     hidden: list[_EngineRow]
     condition: str
-    buckets: list[_BucketRow]
-    bucket_pattern: str
-    buckets_overridable_since: str
     renamed_to: str
     renamed_since: str
     renamed_from: list[str]
@@ -248,11 +221,6 @@ def _family(row: _Row) -> MetricFamily:
         ranges=tuple(_engine_span(entry) for entry in row["ranges"]),
         hidden=tuple(_engine_span(entry) for entry in row.get("hidden", ())),
         condition=row.get("condition"),
-        buckets=tuple(
-            Buckets(_span(b["first"], b["last"]), tuple(b["edges"])) for b in row.get("buckets", ())
-        ),
-        bucket_pattern=row.get("bucket_pattern"),
-        buckets_overridable_since=_optional(row.get("buckets_overridable_since")),
         renamed_to=row.get("renamed_to"),
         renamed_since=_optional(row.get("renamed_since")),
         renamed_from=tuple(row.get("renamed_from", ())),

@@ -42,8 +42,7 @@ class Measured:
 
     Attributes:
         start / end: UTC seconds judged; `span_s` the time covered by scrapes.
-        running / usage: means; `running_max` the largest; `running_spread` largest over smallest
-            of the scrapes with at least five.
+        running / usage: means; `running_max` the largest.
         waiting: mean.
         clean_max: most requests seen running in a scrape without preemption and with room.
         finished: requests.
@@ -63,7 +62,6 @@ class Measured:
     span_s: float
     running: float | None
     running_max: float | None
-    running_spread: float | None
     usage: float | None
     waiting: float | None
     clean_max: float | None
@@ -107,10 +105,6 @@ def measure(timeline: EngineTimeline, epoch: Epoch, options: Options) -> Measure
     quiet = ~(np.nan_to_num(preempted) > 0)
     seen = np.isfinite(running)
     span = float(np.nansum(elapsed[seen])) if seen.any() else float(np.nansum(elapsed))
-    steady = seen & (running >= FIT_FROM)
-    spread = (
-        float(running[steady].max() / running[steady].min()) if np.count_nonzero(steady) else None
-    )
     total = _sum(finished)
     per_s = total / span if total and span > 0 else None
     prompt = _lengths(timeline, "prompt_len", times, column("prompt_len"), finished)
@@ -140,7 +134,6 @@ def measure(timeline: EngineTimeline, epoch: Epoch, options: Options) -> Measure
         span_s=span,
         running=mean_running,
         running_max=_max(running),
-        running_spread=spread,
         usage=_mean(usage),
         waiting=_mean(waiting),
         clean_max=_max(clean),
@@ -252,7 +245,7 @@ def _usage_line(running: Series, usage: Series, quiet: Series) -> Line | None:
     slope = float((x * y).sum() / (x * x).sum())
     errors = y - slope * x
     residual = float((errors * errors).sum() / max(1, x.size - 1))
-    return Line(0.0, slope, 0.0, (residual / float((x * x).sum())) ** 0.5, x.size, residual**0.5)
+    return Line(0.0, slope, 0.0, (residual / float((x * x).sum())) ** 0.5, x.size)
 
 
 def _latency_pairs(

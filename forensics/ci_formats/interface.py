@@ -1,8 +1,7 @@
 """What a CI format renders: a neutral finding that both `analyze` and `lint` can be turned into."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal
 
 Severity = Literal["info", "warning", "critical"]
 SEVERITIES: tuple[Severity, ...] = ("info", "warning", "critical")
@@ -64,10 +63,3 @@ class Finding:
     place: Place | None
     replacement: str | None
     fingerprint: str
-
-
-class CiFormat(Protocol):
-    """Renders findings; `rules` are all that were asked, in order, also those without a finding."""
-
-    def __call__(self, findings: Sequence[Finding], rules: Sequence[RuleInfo], version: str) -> str:
-        """Return the whole document, ending in a line break unless empty."""

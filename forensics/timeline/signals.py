@@ -101,8 +101,6 @@ HISTOGRAMS: dict[str, tuple[str, ...]] = {
 
 # V0's gauge: a lifetime average, from which an interval rate is recovered (see rates.py).
 LIFETIME_HIT_RATE = "vllm:gpu_prefix_cache_hit_rate"
-PROCESS_START = "process_start_time_seconds"
-CREATED_SUFFIX = "_created"
 
 
 def canonical_name(metric: str) -> str:

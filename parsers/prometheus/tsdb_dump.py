@@ -60,11 +60,6 @@ class Tsdb:
         return any(file.is_relative_to(member) for member in self.members)
 
 
-def is_tsdb_dir(path: str | Path) -> bool:
-    """Tell whether a directory is a TSDB block, or holds blocks (snapshot, data directory)."""
-    return _tsdb_at(Path(path)) is not None
-
-
 def tsdbs_below(root: Path) -> list[Tsdb]:
     """Find the TSDBs at or below a directory, outermost first."""
     found: list[Tsdb] = []

@@ -3,7 +3,6 @@
 import pytest
 
 from forensics.catalog.flags_catalog import conflicts, exists, flag, flags
-from forensics.catalog.versions import version
 
 
 def test_every_flag_is_there() -> None:
@@ -35,13 +34,6 @@ def test_what_no_release_has() -> None:
     assert not exists("--max-num-sequences")
     assert flag("--no-max-num-seqs") is None
     assert exists("--trust-remote-code") and flag("--trust-remote-code") is None
-
-
-def test_default_of_the_utilization_changed() -> None:
-    utilization = flags()["--gpu-memory-utilization"]
-    assert utilization.kind == "fraction"
-    assert utilization.default_in(version("0.19.0")) == "0.9"
-    assert utilization.default_in(version("0.20.0")) == "0.92"
 
 
 def test_swap_space() -> None:

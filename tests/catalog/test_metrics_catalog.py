@@ -62,18 +62,6 @@ def test_samples_and_their_parts() -> None:
     assert info is not None and info.family.first == version("0.5.5")
 
 
-def test_edges_follow_the_release() -> None:
-    ttft = family("vllm:time_to_first_token_seconds")
-    assert ttft is not None
-    old, new = ttft.edges_in(version("0.8.3")), ttft.edges_in(version("0.33"))
-    assert old is not None and new is not None
-    assert (len(old), old[-1], len(new), new[-1]) == (16, 10.0, 22, 2560.0)
-    assert str(ttft.buckets_overridable_since) == "0.32.0"
-    lengths = family("vllm:request_prompt_tokens")
-    assert lengths is not None and lengths.edges_in(version("0.33")) is None
-    assert lengths.bucket_pattern == "1-2-5 up to max_model_len"
-
-
 def test_hidden_ranges_lie_inside_the_ranges() -> None:
     for entry in families().values():
         for hidden in entry.hidden:

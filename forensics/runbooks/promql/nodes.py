@@ -103,11 +103,9 @@ class Aggregate(Node):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binary(Node):
-    """A binary operation; the operator stands at `operator_start`."""
+    """A binary operation."""
 
     operator: str
-    operator_start: int
-    is_bool: bool
     left: Node
     right: Node
 

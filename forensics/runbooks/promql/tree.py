@@ -225,15 +225,13 @@ class _Walk:
     def binary(self, tree: library.BinaryExpr) -> Binary:
         left = self.expression(tree.lhs)
         operator = self.take()
-        is_bool = self.skip("bool")
+        self.skip("bool")
         while self.skip("on", "ignoring", "group_left", "group_right"):
             token = self.peek()
             if token is not None and token.text == "(":
                 self.label_list()
         right = self.expression(tree.rhs)
-        return Binary(
-            left.start, right.end, operator.text.lower(), operator.start, is_bool, left, right
-        )
+        return Binary(left.start, right.end, operator.text.lower(), left, right)
 
 
 def _seconds(duration: timedelta | None) -> float:

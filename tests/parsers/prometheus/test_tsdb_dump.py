@@ -7,7 +7,7 @@ import pytest
 
 import parsers
 from forensics.errors import InputError
-from parsers.prometheus.tsdb_dump import convert, is_tsdb_dir, tsdbs_below
+from parsers.prometheus.tsdb_dump import convert, tsdbs_below
 
 needs_promtool = pytest.mark.skipif(
     shutil.which("promtool") is None, reason="promtool is not installed"
@@ -53,11 +53,7 @@ def test_native_histograms_of_a_dump(read, rows):
 def test_directories_are_recognised(restart, tmp_path):
     snapshot = restart / "tsdb_snapshot"
     block = next(snapshot.iterdir())
-    assert is_tsdb_dir(snapshot)
-    assert is_tsdb_dir(block)
-    assert not is_tsdb_dir(restart)
-    assert not is_tsdb_dir(tmp_path)
-    assert not is_tsdb_dir(tmp_path / "missing")
+    assert tsdbs_below(tmp_path) == []
     assert [tsdb.path for tsdb in tsdbs_below(restart)] == [snapshot]
     assert [tsdb.path for tsdb in tsdbs_below(block)] == [block]
 
