@@ -1,4 +1,4 @@
-"""The records of a result: everything a report may show, as plain values.
+"""The records of a result: everything a report may show, as plain values, all in one place.
 
 Reports render these and compute nothing. `forensics.reports.json` writes them in the shape of the
 published schema; times are UTC seconds here and ISO 8601 there.

@@ -11,11 +11,11 @@ from forensics.diary import EngineDiary
 from forensics.diary.engines import EngineKey, EngineMap
 from forensics.evidence import Evidence
 from forensics.timeline.bins import bin_index
+from forensics.timeline.derived import derive
 from forensics.timeline.grid import (
     SCHEMA,
     Columns,
     columns_from_tracks,
-    derive,
     histograms_from_tracks,
 )
 from forensics.timeline.logs import (

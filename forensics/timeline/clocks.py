@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
-from forensics.diary.engines import EngineKey, EngineMap
+from forensics.diary.engines import EngineMap
 from forensics.evidence import Evidence
 from forensics.timeline.anchors import Anchor, anchor
 from forensics.timeline.calendar import (
@@ -23,8 +23,8 @@ from forensics.timeline.calendar import (
 from forensics.timeline.clock_changes import pieces_of, spread
 from forensics.timeline.logs import STATS, reported_by_log
 from forensics.timeline.matching import Match, Reported, match
-from forensics.timeline.recordings import Track, read_tracks
 from forensics.timeline.records import ClockNote
+from forensics.timeline.reported import reported_by_metrics
 
 # A start seen by both sides, good to a second, replaces a match this near to it: always, and where
 # scrapes are far apart.
@@ -69,7 +69,7 @@ def settle(
             utc[mine["row"].to_numpy()] = mine["stamp"].to_numpy()
             continue
         other = _Other(
-            _reference(evidence, engines, stream),
+            reported_by_metrics(evidence, engines, stream),
             evidence,
             _series_of(evidence, engines, stream),
             _mtime(members, mtimes),
@@ -120,55 +120,6 @@ def _restamp(frame: pl.DataFrame, times: np.ndarray) -> pl.DataFrame:
 def _mtime(members: list[int], mtimes: dict[int, float] | None) -> float | None:
     known = [mtimes[index] for index in members if mtimes and index in mtimes]
     return max(known) if known else None
-
-
-def _reference(evidence: Evidence, engines: EngineMap, stream: str) -> dict[str, Reported]:
-    """Give what the metrics of the engines fed by a stream report, by rank."""
-    found: dict[str, Reported] = {}
-    for key in engines.keys:
-        if stream in key.streams:
-            reported = _reported_by_metrics(evidence, engines, key)
-            if reported is not None:
-                found[key.rank] = reported
-    return found
-
-
-def _reported_by_metrics(evidence: Evidence, engines: EngineMap, key: EngineKey) -> Reported | None:
-    wanted = {
-        "running": ("vllm:num_requests_running",),
-        "waiting": ("vllm:num_requests_waiting",),
-        "kv_usage": ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"),
-        "generation_tokens": ("vllm:generation_tokens_total",),
-        "prompt_tokens": ("vllm:prompt_tokens_total",),
-    }
-    names = [name for choices in wanted.values() for name in choices]
-    names += [name.replace("vllm:", "vllm_") for name in names]
-    series = engines.of_series(evidence, key).filter(pl.col("metric").is_in(names))
-    tracks = read_tracks(evidence, series)
-    columns: dict[str, Track] = {}
-    for signal, choices in wanted.items():
-        for name in choices:
-            track = next((t for t in tracks if t.metric == name and t.times.size > 1), None)
-            if track is not None:
-                columns[signal] = track
-                break
-    if not columns:
-        return None
-    times = np.unique(np.concatenate([track.times for track in columns.values()]))
-    laid = {
-        signal: np.interp(times, track.times, _unreset(signal, track.values), np.nan, np.nan)
-        for signal, track in columns.items()
-    }
-    return Reported(times, laid)
-
-
-def _unreset(signal: str, values: np.ndarray) -> np.ndarray:
-    if not signal.endswith("_tokens"):
-        return values
-    steps = np.diff(values, prepend=values[:1])
-    steps = np.where(steps < 0, values, steps)
-    total: np.ndarray = np.cumsum(steps)
-    return total
 
 
 def _settle_stream(

@@ -29,7 +29,8 @@ from forensics.diary import EngineDiary, Epoch, KvPool, Stated, Version
 from forensics.evidence import Place
 from forensics.pipeline.judge import cases_of
 from forensics.timeline import SIGNALS, EngineTimeline, Histogram, Mark, Origin
-from forensics.timeline.grid import SCHEMA, Columns, derive
+from forensics.timeline.derived import derive
+from forensics.timeline.grid import SCHEMA, Columns
 from rules import RULES, Opinion, Rule, missing_for
 
 T0 = 1_800_000_000.0
