@@ -7,25 +7,11 @@ import sys
 
 import pytest
 
-from forensics.cli.main import main
-
 
 @pytest.fixture
 def cliff(corpus):
     folder = corpus / "b-preemption-cliff-v032"
     return [folder / "server.log", folder / "metrics"]
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    def called(*arguments):
-        monkeypatch.setattr(sys, "argv", ["forensics", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        out, err = capsys.readouterr()
-        return stop.value.code or 0, out, err
-
-    return called
 
 
 def test_verdict_and_exit_code_zero(call, cliff):

@@ -1,23 +1,8 @@
 """Values nobody meant to give: each is refused with a sentence and an exit code, never a crash."""
 
-import sys
-
 import pytest
 
 from forensics.cli import analyze as command
-from forensics.cli.main import main
-
-
-@pytest.fixture
-def call(monkeypatch, capsys):
-    def called(*arguments):
-        monkeypatch.setattr(sys, "argv", ["forensics", *map(str, arguments)])
-        with pytest.raises(SystemExit) as stop:
-            main()
-        out, err = capsys.readouterr()
-        return stop.value.code or 0, out, err
-
-    return called
 
 
 @pytest.fixture
