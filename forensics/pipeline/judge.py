@@ -30,6 +30,7 @@ _LEAST_WEIGHT = 0.05
 _ENOUGH_POINTS = 8
 # Of a request's time, what it spends in a queue that is one (guess).
 _LONG_IN_QUEUE = 0.1
+_RATES = ("hit_rate", "logged_hit_rate")
 # A pool this full in this many points may have preempted; two points are a passing peak (guess).
 _FULL = 0.95
 _FULL_POINTS = 3
@@ -158,6 +159,12 @@ def window_of(timeline: EngineTimeline) -> tuple[float, float]:
     return (min(times), max(times)) if times else (0.0, 0.0)
 
 
+def only_averages(timeline: EngineTimeline) -> bool:
+    """Tell whether the hit rate of an engine was seen as printed averages only."""
+    seen = {name: timeline.grid[name].drop_nulls().len() for name in _RATES}
+    return seen["hit_rate"] == 0 and seen["logged_hit_rate"] > 0
+
+
 def _same(opinion: Opinion, known: Judged) -> bool:
     """Tell whether an opinion about the window repeats what the rule said of a fall in it."""
     episode = known.case.episode
@@ -230,7 +237,7 @@ def _unseen_rate(timeline: EngineTimeline) -> tuple[str, ...]:
     served = grid.filter((pl.col("time") > started) & (pl.col("generation_tokens") > 0))
     if served.height >= _ENOUGH_POINTS:
         grid = served
-    if any(grid[name].drop_nulls().len() for name in ("hit_rate", "logged_hit_rate")):
+    if any(grid[name].drop_nulls().len() for name in _RATES):
         return ()
     if timeline.diary.epochs[-1].prefix_caching is False:
         return ()  # there is none to see

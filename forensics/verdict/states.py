@@ -95,7 +95,7 @@ def undecided(
     ranked = sorted(states, key=lambda item: (-item.opinion.weight, item.opinion.rule_id))
     candidates = tuple((i.opinion.cause, round(i.opinion.weight, 3)) for i in ranked)
     if not missing:
-        summary = Message("verdict.healthy", {"engine_note": ""})
+        summary = Message("verdict.healthy")
         return Verdict(HEALTHY, 0.8, None, None, None, summary), rejected(ordered)
     first = ranked[0] if ranked else None
     verdict = Verdict(

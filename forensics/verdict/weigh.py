@@ -26,6 +26,8 @@ _EXPLAINS_HITS = (
 )
 _FATAL = frozenset({"engine-crash", "pool-too-small", "engine-stall"})
 _FATAL_WEIGHT = 0.9
+# How sure health is where every interval was seen, and where stats lines alone were (guesses).
+_SEEN, _FROM_AVERAGES = 0.95, 0.75
 # What merely informs explains slowness that began with it, within clocks' alignment; seconds.
 _SAME_TIME_S = 60.0
 
@@ -36,6 +38,8 @@ def weigh(
     missing: Sequence[str],
     slow: Case | None = None,
     unseen: Sequence[str] = (),
+    *,
+    averaged: bool = False,
 ) -> tuple[Verdict, tuple[Weighing, ...]]:
     """Weigh all opinions on all engines.
 
@@ -47,6 +51,7 @@ def weigh(
         slow: the case in which a latency rose most; None when none rose.
         unseen: what was never observed at all: it keeps health from being claimed and lets a
             state speak for itself.
+        averaged: whether hits were seen as printed averages only, which hide what is short.
 
     Returns:
         The verdict, and the role of each opinion in it, strongest first.
@@ -80,8 +85,8 @@ def weigh(
     if missing or unseen or states:
         named = _once(missing, unseen, *(item.opinion.missing for item in states))
         return undecided(states, ordered, named)
-    summary = Message("verdict.healthy", {"engine_note": ""})
-    verdict = Verdict(HEALTHY, 0.95, None, None, None, summary)
+    key, confidence = ("healthy_averaged", _FROM_AVERAGES) if averaged else ("healthy", _SEEN)
+    verdict = Verdict(HEALTHY, confidence, None, None, None, Message(f"verdict.{key}"))
     return verdict, tuple(Weighing(item, "also-observed") for item in ordered)
 
 

@@ -292,3 +292,11 @@ def test_what_was_so_all_along_does_not_hide_that_requests_became_slow(
     if not leads:
         assert verdict.summary.key == "verdict.slow_ttft"
         assert [item.role for item in roles] == ["also-observed"]
+
+
+def test_health_read_off_averages_is_less_sure():
+    seen, _ = weigh([], [], ())
+    averaged, _ = weigh([], [], (), averaged=True)
+    assert (seen.cause, seen.confidence) == ("healthy", 0.95)
+    assert (averaged.cause, averaged.confidence) == ("healthy", 0.75)
+    assert averaged.summary.key == "verdict.healthy_averaged"
