@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+_UNITS = frozenset(("ms", "s", "min", "h", "GiB", "MiB", "KiB"))
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _ASCII = "_.,-=+*#"
 
@@ -42,7 +43,7 @@ def wrap(text: str, columns: int, first: str = "", rest: str | None = None) -> l
     rest = " " * width(first) if rest is None else rest
     lines: list[str] = []
     line, empty = first, True
-    for word in text.split():
+    for word in _words(text):
         for piece in _pieces(word, max(8, columns - width(rest))):
             gap = "" if empty else " "
             if not empty and width(line) + width(gap) + width(piece) > columns:
@@ -51,6 +52,18 @@ def wrap(text: str, columns: int, first: str = "", rest: str | None = None) -> l
             line, empty = line + gap + piece, False
     lines.append(line.rstrip())
     return lines
+
+
+def _words(text: str) -> list[str]:
+    """Split at blanks, a figure and its unit staying together."""
+    words: list[str] = []
+    for word in text.split():
+        unit = word.startswith("%") or word.rstrip(".,;:)") in _UNITS
+        if unit and words and words[-1][-1].isdigit():
+            words[-1] += f" {word}"
+        else:
+            words.append(word)
+    return words
 
 
 def _pieces(word: str, columns: int) -> list[str]:

@@ -78,8 +78,9 @@ def ceiling_lines(item: Ceiling, page: Page) -> list[str]:
         lines += page.wrapped(said)
     for note in item.notes:
         lines += page.wrapped(sentence(note, page.lang))
+    space = max([12, *(len(bound.name) for bound in item.bounds)])
     for bound in item.bounds:
-        lines += _bound(bound, page)
+        lines += _bound(bound, space, page)
     for row in item.gap_table:
         lines += page.wrapped(page.say("label.gap", gap=row.gap_s, clients=row.clients))
     return lines
@@ -99,8 +100,8 @@ def _recommended(item: Ceiling, page: Page) -> str:
     return ", ".join([*facts, page.say("label.ceiling_confidence", value=grade)])
 
 
-def _bound(bound: Bound, page: Page) -> list[str]:
-    name = pad(bound.name, 12)
+def _bound(bound: Bound, space: int, page: Page) -> list[str]:
+    name = pad(bound.name, space)
     if bound.value is None:
         reason = "–" if bound.refused is None else sentence(bound.refused, page.lang)
         return page.wrapped(page.say("label.refused", reason=reason), f"  {name} ")

@@ -141,13 +141,17 @@ def evidence(analysis: Analysis, page: Page) -> list[str]:
 
 
 def _exhibit(exhibit: Evidenced, page: Page) -> list[str]:
-    label = pad(cut(named("signal", exhibit.signal, page.lang), LABEL), LABEL)
     before, after = pair(exhibit.before, exhibit.after, exhibit.unit, page.lang)
+    room = page.width - 6 - max(FIGURE, width(before)) - width(after)
+    name = cut(named("signal", exhibit.signal, page.lang), max(LABEL, room))
+    label = pad(name, LABEL)
     if isinstance(exhibit.after, str) or width(before) > 2 * FIGURE or width(after) > 2 * FIGURE:
         shown = after if exhibit.before is None else f"{before} → {after}"
         lines = page.wrapped(shown, f"  {label} ")
     else:
-        row = f"  {label} {pad(before, FIGURE, right=True)} → {pad(after, FIGURE)}"
+        # A long name takes of the room before the figure.
+        figures = LABEL + FIGURE - width(label)
+        row = f"  {label} {pad(before, figures, right=True)} → {pad(after, FIGURE)}"
         lines = [row.rstrip()]
     read = place(exhibit.source)
     beside = f"{pad(lines[0], LABEL + 2 * FIGURE + 6)}  "

@@ -88,3 +88,23 @@ def test_wrap_cuts_words_longer_than_a_line():
 def test_wide_characters_count_twice():
     assert width("적중률 a") == 8
     assert [width(line) for line in wrap("적중률이떨어졌습니다", 10)] == [10, 10]
+
+
+def test_a_figure_and_its_unit_stay_on_one_line():
+    assert wrap("it fell to 29.9 %, in 15 s", 14) == ["it fell to", "29.9 %, in", "15 s"]
+    assert wrap("usage (at 8.79 KiB), and %", 12) == ["usage (at", "8.79 KiB),", "and %"]
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+def test_a_long_name_is_not_cut_where_there_is_room(analysis, columns):
+    (first, *_) = analysis.findings
+    exhibit = replace(
+        first.exhibits[0],
+        signal="sharing_of_running_lost",
+        before=0.376,
+        after=1.04,
+        unit="tokens/token",
+    )
+    one = replace(analysis, findings=(replace(first, exhibits=(exhibit,), against=()),))
+    name = "pool tokens per own token of a running request"
+    assert f"  {name} 0.376 → 1.04" in render(one, TextStyle(width=columns))
