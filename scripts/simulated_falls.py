@@ -21,7 +21,8 @@ from forensics.attribution.witnesses import readings
 from forensics.diary import EngineDiary, Epoch, KvPool
 from forensics.episodes import Episode, hit_rate_episodes
 from forensics.timeline import EngineTimeline, Histogram, Origin
-from forensics.timeline.grid import Columns, derive
+from forensics.timeline.derived import derive
+from forensics.timeline.grid import Columns
 from scripts.simulated_server import Arrival, Phase, Sample, Server, Simulation
 
 EDGES = np.array([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, np.inf])

@@ -1,8 +1,11 @@
-"""The two commands of the README name no hosts and hold to their budgets."""
+"""The commands of the README name no hosts and hold to their budgets; scripts import what is there."""
 
 import re
 import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 ROOT = Path(__file__).parents[2]
 SCRIPTS = [ROOT / ".ci" / "run", ROOT / ".ci" / "environment", ROOT / "samples" / "run"]
@@ -27,3 +30,20 @@ def test_every_slow_part_has_a_budget_and_all_fit():
     assert len(budgets) == 5
     assert sum(budgets) < _MOST_S
     assert text.count("-m pytest") == 1
+
+
+@pytest.mark.slow
+def test_scripts_and_benchmarks_import_what_is_there():
+    """No other test runs most of them, and mypy leaves them out."""
+    names = [
+        f"{folder}.{path.stem}"
+        for folder in ("benchmarks", "scripts")
+        for path in sorted((ROOT / folder).glob("*.py"))
+    ]
+    assert len(names) > 12
+    script = f"import importlib, sys; sys.path.append('scripts')\nfor name in {names}:"
+    script += "\n    importlib.import_module(name)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
