@@ -41,12 +41,14 @@ References
 from dataclasses import dataclass
 
 from forensics.catalog.messages import Message
+from forensics.episodes.printed_rate import spans
 from rules.actions import admission_limit, larger_pool, lower_batch, potential
 from rules.exhaustion import Spell
 from rules.exhibits import compare
 from rules.interface import Case, Exhibit, Opinion, Params, Severity
 from rules.prefix_cache.strength import strength
 from rules.regime import regime_share, regimes
+from rules.testimony import spoken
 from rules.windows import rate_is_seen
 from rules.workload import workload
 
@@ -93,6 +95,7 @@ class PreemptionCliff:
         if regime == 0.0:
             return None
         share = case.attribution.share("capacity")
+        heard, contrary = spoken(case, "capacity")
         summary = Message(
             "PC101.summary",
             {
@@ -116,9 +119,13 @@ class PreemptionCliff:
                 *compare(case, "preemptions", "saturated", note=Message("note.exhausted")),
                 *compare(case, "hit_rate", "hit_per_request", "usage", "running", "waiting"),
                 *compare(case, "residence_s", note=Message("note.residence")),
+                *heard,
                 *workload(case),
             ),
-            against=compare(case, "prompt_len", note=Message("note.same_prompts")),
+            against=(
+                *compare(case, "prompt_len", note=Message("note.same_prompts")),
+                *contrary,
+            ),
             actions=(lower_batch(case, 1), admission_limit(case, 2), *larger_pool(case, 3)),
             would_decide=potential(case),
         )
@@ -170,7 +177,8 @@ class PreemptionCliff:
         if best - level > self.params.stood or level - low < self.params.least_loss:
             return None
         place = case.timeline.place("logged_hit_rate", first.full_from)
-        shown = Exhibit("logged_hit_rate", level, low, "ratio", place, Message("note.lags"))
+        lag = Message(f"note.lags_{spans(case.timeline.diary.at(first.full_from))}")
+        shown = Exhibit("logged_hit_rate", level, low, "ratio", place, lag)
         return Opinion(
             rule_id=self.id,
             cause=self.name,
