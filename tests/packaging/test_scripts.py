@@ -1,4 +1,4 @@
-"""The commands of the README name no hosts and hold to their budgets; scripts import what is there."""
+"""The README's two commands hold to their budgets and name no host; scripts can be imported."""
 
 import re
 import subprocess
