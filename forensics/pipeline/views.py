@@ -210,7 +210,8 @@ def file_views(evidence: Evidence, places: Places) -> tuple[FileView, ...]:
             samples=cover.samples,
             unknown_shapes=cover.unknown_shapes,
             damage=tuple(damage.get(cover.source, ())),
-            note=cover.note,
+            # The notes of refusals begin with the path, which stands beside them here.
+            note=cover.note and cover.note.removeprefix(f"{evidence.sources[cover.source].path}: "),
         )
         for cover in evidence.coverage
     )

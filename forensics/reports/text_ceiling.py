@@ -176,7 +176,7 @@ def _understood(view: FileView, page: Page) -> str:
         if count:
             room = "" if held is None else f" ({size(held)})"
             facts.append(f"{count:,} {page.say(f'label.{key}')}{room}")
-    return ", ".join(facts) + (f". {plain(view.note)}" if view.note else "")
+    return ", ".join(facts) + (f"; {plain(view.note)}" if view.note else "")
 
 
 def _not_understood(view: FileView, page: Page) -> Iterable[str]:

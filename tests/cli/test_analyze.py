@@ -153,6 +153,7 @@ def test_junk_beside_good_files_is_listed_and_does_no_harm(call, cliff, tmp_path
     assert document["verdict"]["cause"] == "preemption-cliff"
     junk = next(f for f in document["coverage"]["files"] if f["path"].endswith("random.bin"))
     assert junk["samples"] == 0
+    assert junk["note"] == "neither a vLLM log nor Prometheus metrics"
 
 
 def test_standard_input(call, cliff, monkeypatch):
