@@ -1,16 +1,19 @@
 """Speed of log reading on a generated log in the proportions of a busy server.
 
     python benchmarks/log_speed.py [--size-mb 1000] [--runs 3] [--dir DIR] [--gzip] [--growth 10]
+                                   [--wrapper docker-json|docker-logs-t|compose|cri|kubectl|ray]
 
 Lines: 45 % access, 40 % request ids, 12 % requests with prompts, 3 % stats; with start-up lines,
 aborts, errors and refused requests among them. Measures whole processes, from start to rows, beside
 `rg -c` with the expressions one would search for, a plain Python loop, and lnav, where they are
 installed. Memory is the peak of anonymous memory of all processes of a run. `--growth N` measures a
-log of N times the size as well: time should grow with it, and memory should not.
+log of N times the size as well: time should grow with it, and memory should not. `--wrapper` puts
+each line into what a container tool puts around it.
 """
 
 import argparse
 import gzip
+import json
 import os
 import random
 import shutil
@@ -18,7 +21,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 RG = (
@@ -116,11 +120,33 @@ def lines(seed: int) -> Iterator[str]:
             )
 
 
-def generate(path: Path, size: int, seed: int = 1) -> None:
+def nano(index: int) -> str:
+    """Return when a container tool saw a line, to the nanosecond."""
+    when = datetime(2026, 1, 15, tzinfo=UTC) + timedelta(milliseconds=310 * index)
+    return f"{when:%Y-%m-%dT%H:%M:%S}.{when.microsecond * 1000 + index * 7919 % 1000:09}"
+
+
+WRAPPERS: dict[str, Callable[[int, str], str]] = {
+    "none": lambda _, line: line,
+    # Go leaves off the zeros at the end here.
+    "docker-json": lambda index, line: (
+        f'{{"log":{json.dumps(line)[:-1]}\\n","stream":"stderr","time":"{nano(index).rstrip("0").rstrip(".")}Z"}}'
+    ),
+    "docker-logs-t": lambda index, line: f"{nano(index)}Z {line}",
+    "compose": lambda _, line: f"vllm-1  | {line}",
+    "cri": lambda index, line: f"{nano(index)}Z stderr F {line}",
+    "kubectl": lambda index, line: f"[pod/vllm-7f9c4d-x2x4z/server] {nano(index)}Z {line}",
+    "ray": lambda _, line: f"(RayWorkerWrapper pid=812, ip=10.0.0.2) {line}",
+}
+
+
+def generate(path: Path, size: int, wrapper: str = "none", seed: int = 1) -> None:
     """Write a log of about `size` bytes: a stretch of lines, repeated (stamps repeat with it)."""
     stretch: list[str] = []
     length = 0
-    for line in lines(seed):
+    wrap = WRAPPERS[wrapper]
+    for index, bare in enumerate(lines(seed)):
+        line = wrap(index, bare)
         stretch.append(line)
         length += len(line) + 1
         if length >= min(size, 64 << 20):
@@ -182,8 +208,9 @@ def main() -> None:
     arguments.add_argument(
         "--growth", type=int, metavar="N", help="measure a log of N times the size too"
     )
+    arguments.add_argument("--wrapper", choices=WRAPPERS, default="none")
     options = arguments.parse_args()
-    path = generated(options.dir, options.size_mb)
+    path = generated(options.dir, options.size_mb, options.wrapper)
     size = path.stat().st_size
     print(f"{size / 1e6:.0f} MB, {os.cpu_count()} cores, Python {sys.version.split()[0]}")
 
@@ -206,7 +233,7 @@ def main() -> None:
     script = LOOP.format(rg=RG, path=str(path))
     report("plain Python loop", size, best([sys.executable, "-c", script], runs=1))
     if options.growth:
-        large = generated(options.dir, options.size_mb * options.growth)
+        large = generated(options.dir, options.size_mb * options.growth, options.wrapper)
         times = large.stat().st_size / size
         longer = report(f"forensics, {times:.0f} times", large.stat().st_size, best(reading(large)))
         print(f"{'':28} {longer / ours:7.2f} times the time")
@@ -222,11 +249,12 @@ def main() -> None:
         print(f"{'':28} {ours / plain:7.2f} times gzip -dc")
 
 
-def generated(folder: Path, size_mb: int) -> Path:
+def generated(folder: Path, size_mb: int, wrapper: str) -> Path:
     """Return the log of a size in a folder; it is generated unless it is there."""
-    path = folder / f"busy-server-{size_mb}.log"
+    name = "" if wrapper == "none" else f"-{wrapper}"
+    path = folder / f"busy-server{name}-{size_mb}.log"
     if not path.exists():
-        generate(path, size_mb * 1_000_000)
+        generate(path, size_mb * 1_000_000, wrapper)
     return path
 
 

@@ -15,16 +15,19 @@ from parsers.vllm_log.bulk import (
     PAD,
     RECEIVED,
     STATS,
+    Floats,
     Sorted,
     sort_lines,
+    unquoted,
 )
-from parsers.vllm_log.header import read_processes
+from parsers.vllm_log.header import Process, read_processes
 from parsers.vllm_log.plain_stats import read_plain
 from parsers.vllm_log.plain_steps import read_step
 from parsers.vllm_log.records import Counted, Part, Plain, Who
 from parsers.vllm_log.scanner import MAX_LINE_BYTES, Scanner
 from parsers.vllm_log.texts import laid_out
-from parsers.vllm_log.windows import Ints
+from parsers.vllm_log.windows import Bools, Ints
+from parsers.vllm_log.wrapped import Wrappers
 
 CHUNK_BYTES = 4 << 20
 
@@ -62,6 +65,7 @@ class ChunkReader:
         self._buffer = bytearray(PAD + chunk_bytes + PAD)
         self._filled = PAD
         self._skipping = False
+        self._wrappers = Wrappers()
 
     @property
     def part(self) -> Part:
@@ -76,7 +80,7 @@ class ChunkReader:
     @property
     def between_lines(self) -> bool:
         """Whether reading may go on elsewhere: in no line that is skipped or that was cut."""
-        return not self._skipping and not self.scanner.holds_cut_lines
+        return not self._skipping and not self.scanner.cut
 
     def rest(self) -> tuple[int, bytes]:
         """Return the beginning of a line that was read last, and its offset."""
@@ -120,7 +124,7 @@ class ChunkReader:
 
     def _take(self, end: int, lacking: int = 0) -> None:
         """Read the lines up to `end`; the last one lacks that many bytes in the source."""
-        lines = sort_lines(self._buffer, end)
+        lines = sort_lines(self._buffer, end, self._wrappers, self.scanner.cut)
         sizes = lines.ends - lines.starts + 1
         sizes[-1] -= lacking
         self._lines(lines, sizes)
@@ -135,50 +139,80 @@ class ChunkReader:
 
     def _lines(self, lines: Sorted, sizes: Ints) -> None:
         base = self._offset - PAD
-        self._stats(lines, base)
-        self.part.counts_requests = self.count_requests
+        part = self.part
+        instances = self._instances(lines)
+        self._stats(lines, instances, base)
+        part.counts_requests = self.count_requests
         if not self.count_requests:
-            self._steps(lines, base)
-        before = self.part.last.get(None, ("none", float("nan")))
-        clocks = self._singles(lines, sizes, base)
-        self.part.matched_bytes += int(sizes[lines.codes != 0].sum())
+            self._steps(lines, instances, base)
+        before = part.last.copy()
+        clocks = self._singles(lines, instances, sizes, base)
+        part.matched_bytes += int(sizes[lines.codes != 0].sum())
         counted = np.flatnonzero(lines.codes > 0)
         if not len(counted):
             return
-        self.part.lines += len(counted)
-        self.part.matched += len(counted)
-        # Lines that have no stamp carry the last one before them.
+        part.lines += len(counted)
+        part.matched += len(counted)
         own = ~np.isnan(lines.stamps)
-        last = np.cumsum(own)[counted]
-        stamps = np.concatenate(([before[1]], lines.stamps[own]))[last]
-        clocks = np.concatenate(([_CLOCK_CODES[before[0]]], clocks[own]))[last]
+        if len(part.instances) == 1:
+            whose = np.broadcast_to(np.int64(0), counted.shape)
+            stamps, carried = _carried(lines, clocks, own, counted, before.get(None))
+        else:
+            whose = instances[counted]
+            stamps, carried = np.empty(len(counted)), np.empty(len(counted), np.int64)
+            for name, number in part.instances.items():
+                here = whose == number
+                stamped = own & (instances == number)
+                stamps[here], carried[here] = _carried(
+                    lines, clocks, stamped, counted[here], before.get(name)
+                )
         offsets = lines.starts[counted] + base
-        self.part.counted.append(Counted(offsets, clocks, stamps, lines.codes[counted]))
+        outers = _outers(lines, counted)
+        codes = lines.codes[counted]
+        part.counted.append(Counted(offsets, carried, stamps, outers, whose, codes))
 
-    def _stats(self, lines: Sorted, base: int) -> None:
+    def _instances(self, lines: Sorted) -> Ints:
+        """Return for each line the number of its instance; 0 where that is not known."""
+        numbers = [self.part.instance(owner[0]) for owner in self._wrappers.owners]
+        if lines.owners is None:
+            return np.zeros(len(lines.codes), np.int64)
+        return np.array(numbers, np.int64)[np.maximum(lines.owners, 0)]
+
+    def _stats(self, lines: Sorted, instances: Ints, base: int) -> None:
         """Read plain stats lines; those that are none are left to be read one by one."""
         chosen = np.flatnonzero(lines.codes == STATS)
         if not len(chosen):
             return
         lines.codes[chosen] = 0
         heads = lines.heads[chosen]
-        prefixed = heads != lines.starts[chosen]
+        prefixed = heads != lines.bodies[chosen]
+        names = list(self.part.instances)
         for found in read_plain(self._buffer, heads + LOCATION, lines.tails[chosen]):
-            number = self.part.number(Who("yearless", None, found.engine, None, STATS_KIND))
-            whos = np.full(len(found.lines), number)
+            whose = instances[chosen[found.lines]]
+            whos = np.empty(len(found.lines), np.int64)
+            for number in np.unique(whose).tolist():
+                who = Who("yearless", names[number], found.engine, None, STATS_KIND)
+                whos[whose == number] = self.part.number(who)
             for at in np.flatnonzero(prefixed[found.lines]).tolist():
-                line = chosen[found.lines[at]]
-                process = read_processes(
-                    bytes(self._buffer[lines.starts[line] : lines.heads[line]])
-                )
+                process = self._process(lines, int(chosen[found.lines[at]]))
                 if process is not None:
                     engine = found.engine or process.engine
-                    who = Who("yearless", None, engine, process.name, STATS_KIND)
+                    name = names[int(whose[at])]
+                    who = Who("yearless", name, engine, process.name, STATS_KIND)
                     whos[at] = self.part.number(who)
             self._plain(lines, chosen[found.lines], whos, found.text, found.lengths, base)
         _unstamp(lines, chosen)
 
-    def _steps(self, lines: Sorted, base: int) -> None:
+    def _process(self, lines: Sorted, line: int) -> Process | None:
+        """Read the process prefixes of a line."""
+        return read_processes(self._prefix(int(lines.bodies[line]), int(lines.heads[line])))
+
+    def _prefix(self, begin: int, end: int) -> bytes:
+        """Return the text of process prefixes, which may stand in a JSON string."""
+        text = bytes(self._buffer[begin:end])
+        return (unquoted(text) or text) if b"\\" in text else text
+
+    def _steps(self, lines: Sorted, instances: Ints, base: int) -> None:
         """Make rows of plain request steps; the others are left to be read one by one."""
         received = np.flatnonzero(lines.codes == RECEIVED)
         lines.codes[received] = 0
@@ -186,17 +220,21 @@ class ChunkReader:
         chosen = np.flatnonzero((lines.codes >= ADDED) & (lines.codes <= FINISHED))
         buffer = self._buffer
         steps = [
-            read_step(buffer[start:head], buffer[head:end])
-            for start, head, end in zip(
-                lines.starts[chosen].tolist(),
+            read_step(self._prefix(begin, head), buffer[head:end])
+            for begin, head, end in zip(
+                lines.bodies[chosen].tolist(),
                 lines.heads[chosen].tolist(),
-                lines.ends[chosen].tolist(),
+                lines.tails[chosen].tolist(),
                 strict=True,
             )
         ]
+        names = list(self.part.instances)
+        whose = [names[number] for number in instances[chosen].tolist()]
         plain = [at for at, step in enumerate(steps) if step is not None]
         whos = [
-            self.part.number(Who("yearless", None, *step[:3])) for step in steps if step is not None
+            self.part.number(Who("yearless", name, *step[:3]))
+            for name, step in zip(whose, steps, strict=True)
+            if step is not None
         ]
         text, _, lengths = laid_out([step[3].encode() for step in steps if step is not None])
         lines.codes[chosen] = 0
@@ -209,45 +247,82 @@ class ChunkReader:
         """Keep lines as rows."""
         part = self.part
         offsets, stamps = lines.starts[chosen] + base, lines.stamps[chosen]
-        part.plain.append(Plain(offsets, stamps, whos, text, lengths))
+        part.plain.append(Plain(offsets, stamps, _outers(lines, chosen), whos, text, lengths))
         part.lines += len(chosen)
         part.matched += len(chosen)
         lines.codes[chosen] = STATS
 
-    def _singles(self, lines: Sorted, sizes: Ints, base: int) -> Ints:
+    def _singles(self, lines: Sorted, instances: Ints, sizes: Ints, base: int) -> Ints:
         """Read the lines that are read one by one, in order, among the stamps of the others.
 
-        Their stamps are put among those; returns the clock of each stamp.
+        Their stamps and instances are put among those; returns the clock of each stamp.
         """
         scanner, buffer, part = self.scanner, self._buffer, self.part
         clocks = np.full(len(lines.codes), _YEARLESS)
-        bulk = np.flatnonzero(~np.isnan(lines.stamps))
         single = np.flatnonzero(lines.codes == 0)
-        fast = np.searchsorted(bulk, single).tolist()
-        seen = 0
-        bulk_stamps = lines.stamps[bulk]
-        for at, start, end, size, before in zip(
-            single.tolist(),
-            lines.starts[single].tolist(),
-            lines.ends[single].tolist(),
-            sizes[single].tolist(),
-            fast,
-            strict=True,
+        runs = [_Stamps(lines, instances, *item, single) for item in enumerate(part.instances)]
+        runs = [run for run in runs if len(run.stamps)]
+        for order, (at, start, end, size) in enumerate(
+            zip(
+                single.tolist(),
+                lines.starts[single].tolist(),
+                lines.ends[single].tolist(),
+                sizes[single].tolist(),
+                strict=True,
+            )
         ):
-            if before > seen:
-                scanner.stamp(None, "yearless", float(bulk_stamps[seen]))
-                scanner.stamp(None, "yearless", float(bulk_stamps[before - 1]))
-                seen = before
-            last = part.last.get(None)
+            for run in runs:
+                run.tell(scanner, run.before[order])
             scanner.line(buffer[start:end], base + start, size)
-            now = part.last.get(None)
-            if now is not None and now is not last:
-                clocks[at] = _CLOCK_CODES[now[0]]
-                lines.stamps[at] = now[1]
-        if len(bulk) > seen:
-            scanner.stamp(None, "yearless", float(bulk_stamps[seen]))
-            scanner.stamp(None, "yearless", float(bulk_stamps[-1]))
+            if scanner.stamped is not None:
+                instance, clock, stamp = scanner.stamped
+                clocks[at] = _CLOCK_CODES[clock]
+                lines.stamps[at] = stamp
+                instances[at] = part.instance(instance)
+        for run in runs:
+            run.tell(scanner, len(run.stamps))
         return clocks
+
+
+class _Stamps:
+    """The stamps of lines of one instance that are read in bulk.
+
+    Attributes:
+        before: how many of them stand before each line that is read by itself.
+    """
+
+    def __init__(
+        self, lines: Sorted, instances: Ints, number: int, name: str | None, single: Ints
+    ) -> None:
+        places = np.flatnonzero(~np.isnan(lines.stamps) & (instances == number))
+        self.stamps = lines.stamps[places]
+        self.before: list[int] = np.searchsorted(places, single).tolist()
+        self._name = name
+        self._told = 0
+
+    def tell(self, scanner: Scanner, upto: int) -> None:
+        """Let a scanner know the first ones."""
+        if upto > self._told:
+            scanner.stamp(self._name, "yearless", float(self.stamps[self._told]))
+            scanner.stamp(self._name, "yearless", float(self.stamps[upto - 1]))
+            self._told = upto
+
+
+def _carried(
+    lines: Sorted, clocks: Ints, stamped: Bools, chosen: Ints, before: tuple[str, float] | None
+) -> tuple[Floats, Ints]:
+    """Return stamps and clocks of lines that have none: those of the last stamped line before."""
+    clock, stamp = before or ("none", float("nan"))
+    last = np.cumsum(stamped)[chosen]
+    stamps: Floats = np.concatenate(([stamp], lines.stamps[stamped]))[last]
+    return stamps, np.concatenate(([_CLOCK_CODES[clock]], clocks[stamped]))[last]
+
+
+def _outers(lines: Sorted, chosen: Ints) -> Floats:
+    """Return the wrappers' stamps of lines."""
+    if lines.outers is None:
+        return np.broadcast_to(np.float64("nan"), chosen.shape)
+    return lines.outers[chosen]
 
 
 def _unstamp(lines: Sorted, chosen: Ints) -> None:

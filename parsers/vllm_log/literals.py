@@ -16,15 +16,19 @@ MAX_LITERALS = 128  # of one place; lines that have none of the first ones are r
 
 
 class Literal(NamedTuple):
-    """Text that stands at byte `at` of a window, and what a line that has it is."""
+    """Text that stands at byte `at` of a window, and what a line that has it is.
+
+    Of the text only the bits of `mask` are compared, if it is not empty.
+    """
 
     text: bytes
     at: int
     meaning: int
+    mask: bytes = b""
 
     def on(self, columns: Words) -> Bools:
         """Tell which windows have it; row n of `columns` is the n-th word of all windows."""
-        (first, mask, word), *rest = _words(self.text, self.at)
+        (first, mask, word), *rest = _words(self.text, self.at, self.mask)
         same: Bools = columns[first] & mask == word
         for column, mask, word in rest:
             same &= (columns[column] if mask == _ALL else columns[column] & mask) == word
@@ -35,11 +39,11 @@ _ALL = np.uint64((1 << 64) - 1)
 
 
 @lru_cache(maxsize=4096)
-def _words(text: bytes, at: int) -> tuple[tuple[int, np.uint64, np.uint64], ...]:
+def _words(text: bytes, at: int, mask: bytes) -> tuple[tuple[int, np.uint64, np.uint64], ...]:
     """Return which words of a window a text lies in, which of their bits, and what these are."""
     lead, trail = bytes(at % 8), bytes(-(at + len(text)) % 8)
-    masks = np.frombuffer(lead + b"\xff" * len(text) + trail, "<u8")
-    words = np.frombuffer(lead + text + trail, "<u8")
+    masks = np.frombuffer(lead + (mask or b"\xff" * len(text)) + trail, "<u8")
+    words = np.frombuffer(lead + text + trail, "<u8") & masks
     return tuple(zip(range(at // 8, at // 8 + len(words)), masks, words, strict=True))
 
 

@@ -71,23 +71,27 @@ class Mark(NamedTuple):
 class Counted(NamedTuple):
     """Lines of one chunk that are only counted, in columns.
 
-    `codes` are those of `bulk.label_of`; `clocks` index `CLOCKS`; a NaN stamp is an unknown one.
+    `codes` are those of `bulk.label_of`; `clocks` index `CLOCKS`, `instances` `Part.instances`; a
+    NaN stamp is an unknown one.
     """
 
     offsets: npt.NDArray[np.int64]
     clocks: npt.NDArray[np.int64]
     stamps: npt.NDArray[np.float64]
+    outers: npt.NDArray[np.float64]
+    instances: npt.NDArray[np.int64]
     codes: npt.NDArray[np.int64]
 
 
 class Plain(NamedTuple):
-    """Events of lines of one chunk that nothing wraps, in columns.
+    """Events of lines of one chunk that were read in bulk, in columns.
 
     `whos` index `Part.whos`; `text` holds their fields one behind the other.
     """
 
     offsets: npt.NDArray[np.int64]
     stamps: npt.NDArray[np.float64]
+    outers: npt.NDArray[np.float64]
     whos: npt.NDArray[np.int64]
     text: bytes
     lengths: npt.NDArray[np.int64]
@@ -111,6 +115,7 @@ class Part:
         records / statements / tallies / marks / counted: in the order of their offsets.
         plain: events of the lines that are read in bulk.
         whos: numbers of what they have in common.
+        instances: numbers of instances that `counted` refers to.
         counts_requests: request steps are counted, those of `records` too.
         first / last: per instance, clock and stamp of the first and last stamped line.
         lines, matched, ignored, unknown, damaged: physical lines; the last four add up.
@@ -126,6 +131,7 @@ class Part:
     counted: list[Counted] = field(default_factory=list)
     plain: list[Plain] = field(default_factory=list)
     whos: dict[Who, int] = field(default_factory=dict)
+    instances: dict[str | None, int] = field(default_factory=lambda: {None: 0})
     counts_requests: bool = False
     first: dict[str | None, tuple[str, float]] = field(default_factory=dict)
     last: dict[str | None, tuple[str, float]] = field(default_factory=dict)
@@ -144,6 +150,10 @@ class Part:
     def number(self, who: Who) -> int:
         """Return the number of a `Who`."""
         return self.whos.setdefault(who, len(self.whos))
+
+    def instance(self, name: str | None) -> int:
+        """Return the number of an instance."""
+        return self.instances.setdefault(name, len(self.instances))
 
     def damage(self, offset: int, reason: str, size: int) -> None:
         """Count a damaged line of `size` bytes and keep its place among the first ones."""

@@ -7,6 +7,7 @@ lines before it is filled in when the parts are put together.
 
 import json
 import re
+from collections.abc import Collection
 from itertools import pairwise
 
 import orjson
@@ -72,20 +73,20 @@ class Scanner:
     Attributes:
         part: what was read so far.
         stats_lines: how many stats lines were among it; each may end an interval.
-        stamped: clock and stamp of the last line read, if it had its own.
+        stamped: instance, clock and stamp of the last line read, if it had its own.
     """
 
     def __init__(self) -> None:
         self.part = Part()
         self.stats_lines = 0
-        self.stamped: tuple[str, float] | None = None
+        self.stamped: tuple[str | None, str, float] | None = None
         self._unknown = ""
         self._pending: dict[tuple[str | None, str | None], str] = {}
 
     @property
-    def holds_cut_lines(self) -> bool:
-        """Whether a line that a runtime cut waits for its rest."""
-        return bool(self._pending)
+    def cut(self) -> Collection[tuple[str | None, str | None]]:
+        """Instances and streams whose line a runtime cut, and which wait for its rest."""
+        return self._pending.keys()
 
     def line(self, raw: bytes | bytearray, offset: int, size: int) -> None:
         """Read one physical line.
@@ -132,7 +133,8 @@ class Scanner:
 
     def stamp(self, instance: str | None, clock: str, stamp: float) -> None:
         """Take notice of a stamp: unstamped lines behind it inherit it."""
-        self.stamped = when = (clock, stamp)
+        self.stamped = (instance, clock, stamp)
+        when = (clock, stamp)
         self.part.first.setdefault(instance, when)
         self.part.last[instance] = when
 

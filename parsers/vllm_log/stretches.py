@@ -69,7 +69,7 @@ class Stretch:
 def stretch(part: Part) -> Stretch:
     """Lay the rows of a part in columns, and count what can be counted."""
     rows = stacked([rows_of(part.records), *_plain(part)])
-    instances: dict[str | None, int] = {None: 0}
+    instances = part.instances.copy()
     ends = new_stamps([_ends(rows, instances)])
     tallies = _tallies(part, instances)
     if part.counts_requests:
@@ -137,7 +137,7 @@ def _plain(part: Part) -> list[Rows]:
         Rows(
             offsets=offsets,
             stamps=np.concatenate([piece.stamps for piece in part.plain]),
-            outers=np.full(len(offsets), np.nan),
+            outers=np.concatenate([piece.outers for piece in part.plain]),
             whos=np.concatenate([piece.whos for piece in part.plain]),
             table=list(part.whos),
             starts=np.cumsum(lengths) - lengths,
@@ -159,15 +159,14 @@ def _tallies(part: Part, instances: dict[str | None, int]) -> Tallies:
     if not part.counted:
         return _single(part.tallies, instances)
     bulk = Counted._make(map(np.concatenate, zip(*part.counted, strict=True)))
-    count = (len(bulk.offsets),)
     tallies = Tallies(
         offsets=bulk.offsets,
         clocks=bulk.clocks,
         stamps=bulk.stamps,
-        outers=np.broadcast_to(np.float64("nan"), count),
-        instances=np.broadcast_to(np.int64(0), count),
+        outers=bulk.outers,
+        instances=bulk.instances,
         codes=bulk.codes,
-        lines=np.broadcast_to(np.int64(1), count),
+        lines=np.broadcast_to(np.int64(1), bulk.offsets.shape),
     )
     if not part.tallies:
         return tallies

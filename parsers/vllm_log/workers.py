@@ -29,8 +29,8 @@ MAX_WORKERS = 7
 EARLY_TASKS = 6  # for each worker: as much as is read while the libraries are imported, measured
 
 _HEAD_BYTES = 16 << 10
-_LOG_LINE = re.compile(
-    rb"^(?:\([^\n]{1,80}\) )?(?:DEBUG|INFO|WARNING|ERROR)(?: \d\d-\d\d \d\d:\d\d:\d\d |:  )",
+_LOG_LINE = re.compile(  # in whatever wrapper
+    rb"(?:^|[ \t\"])(?:DEBUG|INFO|WARNING|ERROR)(?: \d\d-\d\d \d\d:\d\d:\d\d |:  )",
     re.MULTILINE,
 )
 _LENGTH = struct.Struct("<Q")
