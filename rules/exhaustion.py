@@ -45,7 +45,8 @@ class Spell:
     """Runs of an exhausted pool that belong together, seen as one.
 
     Attributes:
-        inside: from the first exhausted point to the last.
+        inside: the time under pressure, from where usage left its calm level to the last exhausted
+            point.
         baseline: everything before; None when the data begin inside.
         pressure_onset / preemptions / conserved: as of its runs, the counts added up.
         full_from: first exhausted point, UTC seconds.
@@ -62,7 +63,7 @@ class Spell:
 
     @property
     def seconds(self) -> float:
-        """Length from the first to the last exhausted point."""
+        """Length of the time under pressure."""
         return self.inside.end - self.inside.start
 
 
@@ -113,9 +114,13 @@ def spells(timeline: EngineTimeline) -> list[Spell]:
 def _spell(parts: list[Exhaustion]) -> Spell:
     first, last = parts[0], parts[-1]
     counts = [item.preemptions for item in parts if item.preemptions is not None]
+    begun, over = first.run.inside.start, last.run.inside.end
+    # A slow climb to a full pool is not the regime itself: no more of it than the rest lasts.
+    start = max(first.pressure_onset[0], begun - (over - begun))
+    calm = first.run.baseline
     return Spell(
-        inside=Span(first.run.inside.start, last.run.inside.end),
-        baseline=first.run.baseline,
+        inside=Span(start, over),
+        baseline=Span(calm.start, start) if calm is not None and calm.start < start else None,
         pressure_onset=first.pressure_onset,
         full_from=first.run.onset[1],
         end=None if last.run.open_ended else last.run.end,
