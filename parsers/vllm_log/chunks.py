@@ -125,9 +125,7 @@ class ChunkReader:
     def _take(self, end: int, lacking: int = 0) -> None:
         """Read the lines up to `end`; the last one lacks that many bytes in the source."""
         lines = sort_lines(self._buffer, end, self._wrappers, self.scanner.cut)
-        sizes = lines.ends - lines.starts + 1
-        sizes[-1] -= lacking
-        self._lines(lines, sizes)
+        self._lines(lines, end - lacking)
         self._drop(end)
 
     def _drop(self, end: int) -> None:
@@ -137,7 +135,7 @@ class ChunkReader:
         self._filled = PAD + len(rest)
         self._buffer[PAD : self._filled] = rest
 
-    def _lines(self, lines: Sorted, sizes: Ints) -> None:
+    def _lines(self, lines: Sorted, end: int) -> None:
         base = self._offset - PAD
         part = self.part
         instances = self._instances(lines)
@@ -146,8 +144,10 @@ class ChunkReader:
         if not self.count_requests:
             self._steps(lines, instances, base)
         before = part.last.copy()
-        clocks = self._singles(lines, instances, sizes, base)
-        part.matched_bytes += int(sizes[lines.codes != 0].sum())
+        single = np.flatnonzero(lines.codes == 0)
+        sizes = np.minimum(lines.ends[single] + 1, end) - lines.starts[single]
+        part.matched_bytes += end - PAD - int(sizes.sum())
+        clocks = self._singles(lines, instances, single, sizes, base)
         counted = np.flatnonzero(lines.codes > 0)
         if not len(counted):
             return
@@ -252,14 +252,15 @@ class ChunkReader:
         part.matched += len(chosen)
         lines.codes[chosen] = STATS
 
-    def _singles(self, lines: Sorted, instances: Ints, sizes: Ints, base: int) -> Ints:
+    def _singles(
+        self, lines: Sorted, instances: Ints, single: Ints, sizes: Ints, base: int
+    ) -> Ints:
         """Read the lines that are read one by one, in order, among the stamps of the others.
 
         Their stamps and instances are put among those; returns the clock of each stamp.
         """
         scanner, buffer, part = self.scanner, self._buffer, self.part
         clocks = np.full(len(lines.codes), _YEARLESS)
-        single = np.flatnonzero(lines.codes == 0)
         runs = [_Stamps(lines, instances, *item, single) for item in enumerate(part.instances)]
         runs = [run for run in runs if len(run.stamps)]
         for order, (at, start, end, size) in enumerate(
@@ -267,7 +268,7 @@ class ChunkReader:
                 single.tolist(),
                 lines.starts[single].tolist(),
                 lines.ends[single].tolist(),
-                sizes[single].tolist(),
+                sizes.tolist(),
                 strict=True,
             )
         ):
