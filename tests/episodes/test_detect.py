@@ -73,6 +73,12 @@ def test_small_fall_needs_the_requests_to_carry_it(falls_of, requests, found):
     assert len(falls_of(noisy([0.92, 0.84], 40, 0.005), requests=requests)) == found
 
 
+@pytest.mark.parametrize(("requests", "found"), [(10.0, 0), (16.0, 1)])
+def test_small_dip_that_comes_back_needs_more_requests(falls_of, requests, found):
+    # 0.92 to 0.84 is 3.5 errors of a binomial from 400 requests on each side, 4.4 from 640.
+    assert len(falls_of(noisy([0.92, 0.84, 0.92], 40, 0.005), requests=requests)) == found
+
+
 def test_rise_is_no_fall(falls_of):
     assert falls_of(noisy([0.3, 0.8])) == ()
 
