@@ -62,7 +62,7 @@ def attribute(
     gone = Part("cold", 0.0, 0.0, 0.0)
     if cold is not None:
         room = fall - counting.value
-        gone = Part("cold", min(room, cold.part.value), min(room, cold.part.low), cold.part.high)
+        gone = Part("cold", min(room, cold.value), min(room, cold.low), cold.high)
     rest = max(0.0, fall - counting.value - gone.value)
     exact = exact_split(contents, episode, before.prompt_len) if contents is not None else None
     if exact is not None:

@@ -1,12 +1,10 @@
 """The cold part of a fall: content lost with a restart, a reset or a sleep, and won back since."""
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
 
 from forensics.attribution.records import Part
-from forensics.episodes import Episode, Span
+from forensics.episodes import Episode
 from forensics.timeline import EngineTimeline, Mark
 
 # Events after which nothing is left in the cache (vllm-memory-model.md, section 5).
@@ -15,23 +13,6 @@ LOSES_CACHE = frozenset({"restart", "reset", "start", "sleep"})
 _NEAR_STEPS = 2.0
 # Clocks of log and metrics are matched to a stats interval (10 s by default) at best.
 _CLOCK_SLACK_S = 15.0
-
-
-@dataclass(frozen=True, slots=True)
-class Cold:
-    """What an event took and what came back.
-
-    Attributes:
-        mark: the event.
-        part: the cold part with its interval.
-        settled: level the rate came back to, or None when the data end too early to tell.
-        rest: window of the settled level, in which what remains of the fall is judged.
-    """
-
-    mark: Mark
-    part: Part
-    settled: float | None
-    rest: Span
 
 
 def causing_event(timeline: EngineTimeline, episode: Episode) -> Mark | None:
@@ -44,7 +25,7 @@ def causing_event(timeline: EngineTimeline, episode: Episode) -> Mark | None:
     return min(near, key=lambda mark: abs(mark.time - episode.onset[0])) if near else None
 
 
-def cold_part(timeline: EngineTimeline, episode: Episode) -> Cold | None:
+def cold_part(timeline: EngineTimeline, episode: Episode) -> Part | None:
     """Measure what an event at the onset took and the traffic has brought back since.
 
     The rate climbs while prefixes are seen again. Of what was lost at the event, the part that came
@@ -52,24 +33,22 @@ def cold_part(timeline: EngineTimeline, episode: Episode) -> Cold | None:
     intervals are long the climb lies within the low time itself, whose first third is then the low
     level and whose last third the settled one.
     """
-    mark = causing_event(timeline, episode)
-    if mark is None:
+    if causing_event(timeline, episode) is None:
         return None
     fall = episode.before - episode.level
     later = _later(timeline, episode)
     if later is None:
-        return Cold(mark, Part("cold", fall, 0.0, fall), None, episode.after)
-    span, low, level, spread = later
+        return Part("cold", fall, 0.0, fall)
+    low, level, spread = later
     lost = max(episode.before - low, fall)
     back, error = (float(np.clip(x / lost, 0.0, 1.0)) * fall for x in (level - low, spread))
-    part = Part("cold", back, max(0.0, back - error), min(fall, back + error))
-    return Cold(mark, part, level, span)
+    return Part("cold", back, max(0.0, back - error), min(fall, back + error))
 
 
-def _later(timeline: EngineTimeline, episode: Episode) -> tuple[Span, float, float, float] | None:
-    """Give the window after the low time (or its last third), the low rate, its own rate and error.
+def _later(timeline: EngineTimeline, episode: Episode) -> tuple[float, float, float] | None:
+    """Give the low rate, and rate and error of what comes after the low time (or its last third).
 
-    The error is twice the standard error of its rate, 0.01 at least.
+    The error is twice the standard error of the rate, 0.01 at least.
     """
     weight = "hit_weight" if episode.signal == "hit_rate" else "queries"
     grid = (
@@ -87,8 +66,7 @@ def _later(timeline: EngineTimeline, episode: Episode) -> tuple[Span, float, flo
     rate = beyond[episode.signal].to_numpy()
     level = _mean(beyond, episode.signal, weight)
     spread = 2.0 * float(rate.std()) / float(np.sqrt(rate.size))
-    first, last = float(beyond["time"][0]), float(beyond["time"][-1])
-    return Span(first - timeline.step_s, last), low, level, max(0.01, spread)
+    return low, level, max(0.01, spread)
 
 
 def _mean(rows: pl.DataFrame, signal: str, weight: str) -> float:

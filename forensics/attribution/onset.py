@@ -24,13 +24,11 @@ class Shape:
             free tokens of the pool then; below 1 a block released right before the onset was still
             there. None without pool size or token counters.
         usage: highest share of the pool in use from the onset until then; None when not observed.
-        half_time_s: seconds from the onset until half of the fall was reached.
     """
 
     early: float
     first_half: float
     turnover: float | None
-    half_time_s: float
     usage: float | None
 
 
@@ -61,7 +59,6 @@ def shape(timeline: EngineTimeline, episode: Episode, pool_tokens: float | None)
         early=float(np.clip(early, 0.0, 1.0)),
         first_half=float(np.clip(first / last, 0.0, 1.0)) if last > 0 else 1.0,
         turnover=_turnover(timeline, episode.onset[0], reached, pool_tokens),
-        half_time_s=reached - episode.onset[0],
         usage=_peak(timeline, episode.onset[0], reached),
     )
 
