@@ -5,13 +5,12 @@ request while the pool is full in at least a quarter of the samples.
 """
 
 from forensics.attribution import Figures, figures
+from forensics.attribution.physics import PREEMPTED_SHARE, SATURATED_SHARE
 from forensics.episodes import Span
 from rules.exhaustion import Spell, exhaustions, spells
 from rules.interface import Case
 from rules.windows import seen_in
 
-PER_REQUEST = 0.01
-SATURATED_SHARE = 0.25
 _LEAST_PREEMPTED = 2  # a single one may be chance
 # The rate falls some seconds before the pool is full (observed.md 1: up to 14 s before the first
 # counted preemption); a fall this much earlier than the pressure itself is another event. Guess.
@@ -27,7 +26,7 @@ def regime_strength(window: Figures) -> float:
     if not window.preemptions:
         return 0.0
     per_request = window.preemptions_per_request
-    often = 1.0 if per_request is None else _reached(per_request, PER_REQUEST)
+    often = 1.0 if per_request is None else _reached(per_request, PREEMPTED_SHARE)
     full = 1.0 if window.saturated is None else _reached(window.saturated, SATURATED_SHARE)
     return often * full
 
@@ -67,7 +66,7 @@ def regimes(case: Case) -> list[tuple[Spell, Case]]:
             often = seen.after.preemptions_per_request
             present = (
                 spell.preemptions >= _LEAST_PREEMPTED
-                and (often is None or often >= PER_REQUEST)
+                and (often is None or often >= PREEMPTED_SHARE)
                 and (seen.after.saturated or 0.0) >= SATURATED_SHARE
             )
         if present:

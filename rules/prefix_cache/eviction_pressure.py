@@ -39,13 +39,14 @@ References
 
 from dataclasses import dataclass
 
+from forensics.attribution.physics import SATURATED_SHARE
 from forensics.catalog.messages import Message
 from forensics.episodes import Episode
 from rules.actions import admission_limit, larger_pool, probe, route_by_prefix
 from rules.exhibits import compare
 from rules.interface import Case, Opinion, Params, Severity
 from rules.prefix_cache.strength import UNDECIDED, strength
-from rules.regime import SATURATED_SHARE, is_uncounted, regime_share
+from rules.regime import is_uncounted, regime_share
 from rules.repeats import hits_vanished
 from rules.testimony import spoken
 from rules.workload import workload
