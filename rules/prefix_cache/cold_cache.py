@@ -168,11 +168,12 @@ class ColdCache:
 
     def _slow_start(self, case: Case) -> Opinion | None:
         """Report a dip too brief to be an incident where requests became slow with it."""
-        slow = latency_episode(case.timeline)
+        dips = event_dips(case.timeline, passing=True)
+        slow = latency_episode(case.timeline) if dips else None
         if slow is None:
             return None
         early, late = slow.onset[0] - self.params.slack_s, slow.onset[1] + self.params.slack_s
-        for dip in event_dips(case.timeline, passing=True):
+        for dip in dips:
             begun = [
                 mark
                 for mark in case.timeline.marks
