@@ -32,6 +32,8 @@ _SHARPER = 2.0
 # Windows with fewer requests say proportionally less; recordings of real servers with 80 to 100
 # requests per phase are judged in full (diagnosis.md 3.4 on its guards).
 _ENOUGH_REQUESTS = 60.0
+# A fall below this is no fall (diagnosis.md, section 0).
+_NOISE = 0.05
 # A rest this small is not worth a split: the noise limit of a fall.
 _NOTHING = 0.01
 
@@ -59,6 +61,7 @@ def attribute(
     after = figures(timeline, episode.after, pool)
     counting = counting_part(timeline, episode, before, after)
     cold = cold_part(timeline, episode)
+    doubt = counting.low < counting.high and fall - counting.high < _NOISE
     gone = Part("cold", 0.0, 0.0, 0.0)
     if cold is not None:
         room = fall - counting.value
@@ -71,30 +74,33 @@ def attribute(
             before=episode.before,
             after=episode.level,
             parts=(diversity, capacity, gone, counting),
-            decided=True,
+            # What contents say of diversity holds however hits were counted.
+            decided=not doubt or diversity.value >= _SMALLER_PART * fall,
             basis="exact",
             reasons=(("request_contents", exact.log_odds),),
             witnesses=(
                 Witness("request_contents", exact.after, exact.before, exact.after, exact.log_odds),
             ),
+            perhaps_counted=doubt,
         )
     odds, witnesses = _weigh(timeline, _true_fall(episode, before, after), before, after, pool)
     if cold is not None and any(w.name == physics.NEVER_FILLED for w in witnesses):
         # Nothing can have been evicted since the event: what is not back yet is still cold.
         gone, rest = replace(gone, value=gone.value + rest, high=gone.value + rest), 0.0
     chance = probability(odds)
-    decided = max(chance, 1.0 - chance) >= combiner().answer_at
+    decided = not doubt and max(chance, 1.0 - chance) >= combiner().answer_at
     by_event = cold is not None and gone.value >= 0.5 * fall
     diversity, capacity = _split(rest, chance, decided)
     return Attribution(
         before=episode.before,
         after=episode.level,
         parts=(diversity, capacity, gone, counting),
-        decided=decided or rest <= max(_NOTHING, 0.2 * fall),
+        decided=decided or (not doubt and rest <= max(_NOTHING, 0.2 * fall)),
         basis="event" if by_event else "score",
         reasons=tuple((witness.name, witness.log_odds) for witness in witnesses),
         witnesses=witnesses,
         capacity_odds=chance,
+        perhaps_counted=doubt,
     )
 
 
@@ -120,7 +126,7 @@ def _weigh(
     score, heard = combiner().weigh(readings(timeline, episode, before, after, course, pool))
     foot = footprint(before, old), footprint(after, pool)
     shrunk = pool / old if pool and old else None
-    firm = physics.verdicts(timeline, episode, before, after, pool, foot, shrunk)
+    firm = physics.verdicts(timeline, episode, before, after, pool, foot, shrunk, course)
     witnesses: Sequence[Witness] = sorted(
         (*firm, *heard), key=lambda witness: (-abs(witness.log_odds), witness.name)
     )

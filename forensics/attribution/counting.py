@@ -23,6 +23,7 @@ _HIDDEN = 0.12
 # Share of scrapes that stand for what is least hidden. Guess; in 11 labelled windows without a
 # quiet scrape the error of the estimate fell from 0.11 to 0.08.
 _LEAST_REPEATED = 0.25
+_SETTLED = 0.5
 
 
 def as_counted(timeline: EngineTimeline, episode: Episode) -> Episode:
@@ -53,7 +54,8 @@ def counting_part(
     With tokens by source the fall is already the true one, unless the episode is one of the raw
     counters: then the difference of the two falls is counting, exactly. Without, lookups beyond the
     prompt tokens came from requests looked up again and again, and whether those were hits is not
-    known: each window's true rate lies between "all of them" and "none of them". Up to 0.11.0 the
+    known: each window's true rate lies between "all of them" and "none of them", unless finished
+    requests tell what they computed. Up to 0.11.0 the
     lookups of resumed requests are among them, and those usually hit their own blocks.
 
     Args:
@@ -106,6 +108,9 @@ def _true_rate(timeline: EngineTimeline, span: Span, rate: float, window: Figure
     if lookups <= INFLATED:
         return Part("rate", rate, rate, most)
     low, high = min(1.0, max(0.0, hits - (lookups - 1.0))), min(1.0, max(hits, most))
+    known = _finished_rate(timeline, span, window)
+    if known is not None:
+        return Part("rate", known, known, known)
     value = _quiet_rate(timeline, span)
     if value is None:
         value = max(rate + _HIDDEN * (high - rate), _least_repeated_rate(timeline, span))
@@ -130,6 +135,25 @@ def _counted(timeline: EngineTimeline, span: Span) -> pl.DataFrame:
         .drop_nulls()
         .filter(pl.col("queries") > 0)
     )
+
+
+def _finished_rate(timeline: EngineTimeline, span: Span, window: Figures) -> float | None:
+    """Give the true rate by the computed tokens of finished requests (0.13+); None if unknown.
+
+    A request is booked when it ends: what ended within one request's time of the window's start had
+    begun before it. Without that time at least half of the window must be left.
+    """
+    start = span.start + (window.e2e_s or 0.0)
+    if span.end - start < _SETTLED * (span.end - span.start):
+        return None
+    rows = (
+        timeline.grid.filter((pl.col("time") > start) & (pl.col("time") <= span.end))
+        .select("finished", "prompt_len", "computed_len")
+        .drop_nulls()
+    )
+    prompts = float((rows["finished"] * rows["prompt_len"]).sum())
+    computed = float((rows["finished"] * rows["computed_len"]).sum())
+    return min(1.0, max(0.0, 1.0 - computed / prompts)) if prompts > 0 else None
 
 
 def _least_repeated_rate(timeline: EngineTimeline, span: Span) -> float:

@@ -24,12 +24,14 @@ class Shape:
             free tokens of the pool then; below 1 a block released right before the onset was still
             there. None without pool size or token counters.
         usage: highest share of the pool in use from the onset until then; None when not observed.
+        halfway: when half of the fall was reached, UTC seconds.
     """
 
     early: float
     first_half: float
     turnover: float | None
     usage: float | None
+    halfway: float
 
 
 def shape(timeline: EngineTimeline, episode: Episode, pool_tokens: float | None) -> Shape | None:
@@ -55,11 +57,14 @@ def shape(timeline: EngineTimeline, episode: Episode, pool_tokens: float | None)
     last = episode.before - _mean(rate[late], weight[late])
     halfway = np.flatnonzero(episode.before - rate >= 0.5 * fall)
     reached = float(times[halfway[0]]) if halfway.size else float(times[-1])
+    at = timeline.grid["time"].to_numpy()
+    # The interval that ends at the onset is counted in: the change may lie anywhere in it.
     return Shape(
         early=float(np.clip(early, 0.0, 1.0)),
         first_half=float(np.clip(first / last, 0.0, 1.0)) if last > 0 else 1.0,
-        turnover=_turnover(timeline, episode.onset[0], reached, pool_tokens),
+        turnover=turnover(timeline, (at >= episode.onset[0]) & (at <= reached), pool_tokens),
         usage=_peak(timeline, episode.onset[0], reached),
+        halfway=reached,
     )
 
 
@@ -82,21 +87,25 @@ def written(grid: pl.DataFrame) -> np.ndarray | None:
     return result
 
 
-def _turnover(
-    timeline: EngineTimeline, onset: float, reached: float, pool_tokens: float | None
+def turnover(
+    timeline: EngineTimeline, inside: np.ndarray, pool_tokens: float | None
 ) -> float | None:
+    """Give the tokens newly written over the free tokens of the pool; None if either is unknown.
+
+    Args:
+        timeline: the engine.
+        inside: which points of its grid to sum up, shape (n,), bool.
+        pool_tokens: N, None when unknown.
+    """
     grid = timeline.grid
     amounts = written(grid)
     if pool_tokens is None or amounts is None or not timeline.has("kv_usage"):
         return None
-    times = grid["time"].to_numpy()
-    inside = (times >= onset) & (times <= reached)
     usage = grid["kv_usage"].to_numpy()[inside]
     usage = usage[~np.isnan(usage)]
     if not usage.size:
         return None
     free = pool_tokens * (1.0 - float(usage.mean()))
-    # The interval that ends at the onset is counted in: the change may lie anywhere in it.
     return float(amounts[inside].sum()) / max(free, 1.0)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from forensics.attribution.figures import Figures
-from forensics.attribution.onset import written
+from forensics.attribution.onset import Shape, written
 from forensics.attribution.records import Witness
 from forensics.attribution.reuse import reuse_at_the_end
 from forensics.episodes import Episode
@@ -20,6 +20,9 @@ _REUSE_GOES_ON = 0.45
 # Prompts a quarter longer with hit tokens per request kept: a mix shift (diagnosis.md 3.5).
 _LONGER = 1.25
 _HITS_KEPT = 0.8
+# Such a mix is there from its first request on. Where prompts grow while hits creep down, sessions
+# age: of labelled and modelled falls like that 9 of 9 lost capacity, of sudden ones 2 of 18.
+_AT_ONCE = 0.8
 # A pool smaller by a fifth holds noticeably fewer sessions; rank and build differences are below
 # that. Guess.
 _SMALLER_POOL = 0.8
@@ -51,6 +54,7 @@ def verdicts(
     pool_tokens: float | None,
     foot: tuple[float | None, float | None],
     shrunk: float | None = None,
+    course: Shape | None = None,
 ) -> tuple[Witness, ...]:
     """Give the witnesses that count whatever the score says.
 
@@ -62,6 +66,7 @@ def verdicts(
         pool_tokens: size of the pool, None when unknown.
         foot: pool tokens per running request over its own tokens, before and after.
         shrunk: size of the pool in the low time over that before; None when unknown.
+        course: how the fall came about; None when no interval of it carries traffic.
     """
     found: list[Witness] = []
     total = _written_since_start(timeline, episode.after.end)
@@ -77,7 +82,14 @@ def verdicts(
         found.append(Witness("reuse_cut_short", cut, earlier, cut, STRONG))
     length = _ratio(after.prompt_len, before.prompt_len)
     hits = _ratio(after.hit_per_request, before.hit_per_request)
-    if length is not None and hits is not None and length >= _LONGER and hits >= _HITS_KEPT:
+    at_once = course is not None and course.early >= _AT_ONCE
+    if (
+        at_once
+        and length is not None
+        and hits is not None
+        and length >= _LONGER
+        and hits >= _HITS_KEPT
+    ):
         found.append(
             Witness(
                 "longer_prompts_same_hits", length, before.prompt_len, after.prompt_len, -STRONG

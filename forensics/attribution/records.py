@@ -38,12 +38,14 @@ class Attribution:
     Attributes:
         before / after: interval hit rate in the two windows of the episode.
         parts: diversity, capacity, cold, counting, in this order.
-        decided: whether capacity and diversity could be told apart at all.
+        decided: whether the parts could be told apart at all.
         basis: "exact" (request contents), "score" (weights only) or "event" (restart, reset).
         reasons: what moved the split, as (witness name, log-odds towards capacity).
         witnesses: the same with the figures behind them, the strongest first.
         capacity_odds: probability that capacity rather than diversity is the larger of the two;
             None where request contents or an event left nothing to weigh.
+        perhaps_counted: whether the counters may have made all of the fall but its noise: lookups
+            repeat, and no tokens by source tell how many of them were hits.
     """
 
     before: float
@@ -54,6 +56,7 @@ class Attribution:
     reasons: tuple[tuple[str, float], ...] = ()
     witnesses: tuple[Witness, ...] = ()
     capacity_odds: float | None = None
+    perhaps_counted: bool = False
 
     def share(self, part: str) -> float:
         """Give a part's share of the fall, 0-1."""

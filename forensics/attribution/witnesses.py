@@ -17,6 +17,7 @@ from forensics.attribution.histogram_witnesses import (
     length_mix,
     nearly_all_hit,
 )
+from forensics.attribution.load import Rise, load_rise
 from forensics.attribution.onset import Shape
 from forensics.attribution.physics import exhausted
 from forensics.attribution.readings import Reading
@@ -25,10 +26,6 @@ from forensics.timeline import EngineTimeline
 
 # Prompt lengths within e^0.3 count as alike: sessions that were cut short or grew by a turn.
 _ALIKE = 0.3
-# More load of the same kind (diagnosis.md 3.6).
-_MORE_RUNNING = 1.8
-_MORE_REQUESTS = 1.3
-_SAME_LENGTH = 0.1
 # Usage at which hits broke in real exhaustions: 0.64-0.97 (observed.md 1).
 _FILLING = 0.6
 # Running requests that share less than this share nothing to speak of.
@@ -63,11 +60,7 @@ def readings(
     found: dict[str, Reading | None] = {
         "prompts_longer": _one_way(before.prompt_len, after.prompt_len, 1.0),
         "prompts_shorter": _one_way(before.prompt_len, after.prompt_len, -1.0),
-        "more_of_the_same": _more_of_the_same(before, after),
-        "request_rate": _change(before.requests_per_s, after.requests_per_s),
         "hit_tokens_per_request": _change(before.hit_per_request, after.hit_per_request),
-        "queue": _queue(before, after),
-        "demand": _change(_live(before), _live(after)),
         "exhausted_by_like_requests": _exhausted(before, after, course),
         "rate_follows_residence": _follows(timeline, episode),
         "level_near_zero": _near_zero(timeline, episode),
@@ -79,6 +72,7 @@ def readings(
         found["fall_completed"] = Reading(course.first_half)
         if course.turnover is not None:
             found["pool_turnover"] = Reading(math.log(course.turnover + 0.05))
+        found |= _load(load_rise(timeline, episode, course, pool_tokens))
     found |= _sharing(episode, footprint(before, pool_tokens), footprint(after, pool_tokens))
     computed = timeline.histograms.get("computed_len")
     if computed is not None:
@@ -100,6 +94,18 @@ def footprint(figures: Figures, pool_tokens: float | None) -> float | None:
     return per_running * pool / own if own > 0 else None
 
 
+def _load(rise: Rise | None) -> dict[str, Reading | None]:
+    """Read whether load rose first, and how far the pool had turned over when hits began to go."""
+    if rise is None:
+        return {}
+    # One request more on both sides, so that an idle server does not make it infinite.
+    ratio = math.log((1.0 + rise.after) / (1.0 + rise.before))
+    return {
+        "load_rise": Reading(ratio, rise.before, rise.after),
+        "hits_held": None if rise.held is None else Reading(rise.held),
+    }
+
+
 def _change(before: float | None, after: float | None) -> Reading | None:
     if before is None or after is None or before <= 0:
         return None
@@ -110,35 +116,6 @@ def _one_way(before: float | None, after: float | None, sign: float) -> Reading 
     """Give the log ratio in one direction, 0 in the other."""
     change = _change(before, after)
     return None if change is None else Reading(max(0.0, sign * change.value), before, after)
-
-
-def _more_of_the_same(before: Figures, after: Figures) -> Reading | None:
-    """Give 1 where running and rate rose as diagnosis.md 3.6 asks and prompts stayed, else 0."""
-    pairs = (
-        (before.running, after.running),
-        (before.requests_per_s, after.requests_per_s),
-        (before.prompt_len, after.prompt_len),
-    )
-    ratios = [new / old for old, new in pairs if old and new is not None]
-    if len(ratios) < len(pairs):
-        return None
-    running, rate, length = ratios
-    more = running >= _MORE_RUNNING and rate >= _MORE_REQUESTS
-    same = abs(length - 1.0) <= _SAME_LENGTH
-    return Reading(float(more and same), before.requests_per_s, after.requests_per_s)
-
-
-def _queue(before: Figures, after: Figures) -> Reading | None:
-    if after.waiting is None:
-        return None
-    return Reading(math.log1p(after.waiting), before.waiting, after.waiting)
-
-
-def _live(figures: Figures) -> float | None:
-    """Give requests in the server; one more, so that an idle baseline does not make it infinite."""
-    if figures.running is None:
-        return None
-    return 1.0 + figures.running + (figures.waiting or 0.0)
 
 
 def _exhausted(before: Figures, after: Figures, course: Shape | None) -> Reading | None:

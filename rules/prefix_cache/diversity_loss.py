@@ -42,7 +42,7 @@ from forensics.catalog.messages import Message
 from rules.actions import fix_template, larger_batch, potential, probe, route_by_prefix
 from rules.exhibits import compare
 from rules.interface import Case, Opinion, Params, Severity
-from rules.prefix_cache.strength import UNDECIDED, strength
+from rules.prefix_cache.strength import UNDECIDED, lacking, strength
 from rules.repeats import DOUBT, lookups_may_fail, nothing_else_changed, still_repeats
 from rules.testimony import spoken
 from rules.workload import ONE_OFF, workload
@@ -119,9 +119,5 @@ class DiversityLoss:
                 *((larger_batch(4),) if case.episode.level <= ONE_OFF else ()),
             ),
             would_decide=Message("decide.repeat") if doubt else potential(case),
-            missing=()
-            if decided
-            else ("request contents or a second replica",)
-            if doubt
-            else ("request contents or block histograms",),
+            missing=("request contents or a second replica",) if doubt else lacking(case),
         )

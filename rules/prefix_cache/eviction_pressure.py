@@ -45,7 +45,7 @@ from forensics.episodes import Episode
 from rules.actions import admission_limit, larger_pool, probe, route_by_prefix
 from rules.exhibits import compare
 from rules.interface import Case, Opinion, Params, Severity
-from rules.prefix_cache.strength import UNDECIDED, strength
+from rules.prefix_cache.strength import UNDECIDED, lacking, strength
 from rules.regime import is_uncounted, regime_share
 from rules.repeats import hits_vanished
 from rules.testimony import spoken
@@ -123,7 +123,7 @@ class EvictionPressure:
             ),
             would_decide=Message("decide.probe"),
             missing=(
-                *(() if decided else ("request contents or block histograms",)),
+                *lacking(case),
                 *(("preemptions",) if uncounted else ()),
             ),
         )

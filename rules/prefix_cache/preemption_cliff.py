@@ -46,7 +46,7 @@ from rules.actions import admission_limit, larger_pool, lower_batch, potential
 from rules.exhaustion import Spell
 from rules.exhibits import compare
 from rules.interface import Case, Exhibit, Opinion, Params, Severity
-from rules.prefix_cache.strength import strength
+from rules.prefix_cache.strength import lacking, strength
 from rules.regime import regime_share, regimes
 from rules.testimony import spoken
 from rules.windows import rate_is_seen
@@ -128,6 +128,7 @@ class PreemptionCliff:
             ),
             actions=(lower_batch(case, 1), admission_limit(case, 2), *larger_pool(case, 3)),
             would_decide=potential(case),
+            missing=lacking(case),
         )
 
     def _hidden(self, case: Case) -> Opinion | None:

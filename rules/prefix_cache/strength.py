@@ -1,11 +1,27 @@
 """The attribution of a fall → how strongly it speaks for lost capacity, or for changed traffic."""
 
 from forensics.attribution import Attribution
+from rules.interface import Case
 
 # Even a clear attribution rests on figures that may be misread. Guess.
 CLEAR = 0.97
 # Just below what a verdict needs: where the two cannot be told apart no rule may tip the scale.
 UNDECIDED = 0.49
+
+
+def lacking(case: Case) -> tuple[str, ...]:
+    """Name what was not observed and would tell the parts of a fall apart; none if they are."""
+    attribution = case.attribution
+    if attribution is None or attribution.decided:
+        return ()
+    if not attribution.perhaps_counted:
+        return ("request contents or block histograms",)
+    # What tells repeated lookups from lost hits, by release (metrics reference 3.7).
+    if case.epoch.before(0, 13) is True:
+        return ("a release that counts computed tokens (0.13+); its lookups repeat",)
+    if case.epoch.before(0, 16) is True:
+        return ("request_prefill_kv_computed_tokens (lookups repeat)",)
+    return ("prompt_tokens_by_source (lookups repeat)",)
 
 
 def strength(attribution: Attribution, part: str) -> float:

@@ -171,6 +171,38 @@ def test_without_tokens_by_source_inflated_lookups_only_bound_it():
     assert 0.0 < counting.value < 0.2
 
 
+def repeated(before, after, times, **more):
+    """A fall of the counters in which the low half looks everything up several times."""
+    columns = traffic(hit=(before, after))
+    del columns["cached_tokens"], columns["computed_tokens"]
+    columns["queries"] = [q * f for q, f in zip(columns["queries"], halves(1, times), strict=True)]
+    timeline = make_timeline(columns | more, versions=("0.14.1",))
+    return attribute(timeline, fall_of(timeline, before, after), timeline.diary.epochs[0])
+
+
+def test_a_fall_that_counting_alone_may_have_made_is_not_decided():
+    # Ten lookups per prompt token, 0.2 of them hits: the true rate lies between 0 and 1.
+    found = repeated(0.8, 0.2, 10)
+    assert found.perhaps_counted
+    assert not found.decided
+    # 1.5 lookups per token, 0.2 of them hits: at most 0.3, so 0.5 was lost in any case.
+    assert not repeated(0.8, 0.2, 1.5).perhaps_counted
+
+
+def test_computed_tokens_of_finished_requests_tell_the_true_rate():
+    # Of 1,000 prompt tokens 700 were computed after the change: the rate is 0.3, not 0.2.
+    found = repeated(
+        0.8, 0.2, 10, prompt_len=[1000.0] * 40, computed_len=halves(200, 700), e2e_s=[20.0] * 40
+    )
+    assert not found.perhaps_counted
+    assert values(found)["counting"] == pytest.approx(0.1)
+    # Requests of 200 s began before the change for most of the 300 s after it.
+    late = repeated(
+        0.8, 0.2, 10, prompt_len=[1000.0] * 40, computed_len=halves(200, 700), e2e_s=[200.0] * 40
+    )
+    assert late.perhaps_counted
+
+
 def test_blocks_became_tokens_with_0_9():
     columns = traffic(hit=(0.8, 0.7), prompt=(100.0, 100.0))
     del columns["cached_tokens"], columns["computed_tokens"]
@@ -197,6 +229,55 @@ def test_everyone_missing_alike_speaks_for_diversity():
     assert dict(found.reasons)["nearly_all_hit"] < 0
 
 
+def heard(running, **changes):
+    columns = traffic(hit=(0.8, 0.4)) | {"running": running}
+    timeline = make_timeline(columns, **changes)
+    found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
+    return {witness.name: witness for witness in found.witnesses}
+
+
+def test_hits_that_hold_while_more_load_turns_the_pool_over_speak_for_capacity():
+    # Load rises with the 13th scrape, hits break after the 20th. In between 8 scrapes write 10 x
+    # 200 computed and 10 x 200 generated tokens each; 70,000 tokens are free.
+    witnesses = heard([8.0] * 12 + [40.0] * 28)
+    rise, held = witnesses["load_rise"], witnesses["hits_held"]
+    assert (rise.before, rise.after) == (8.0, 40.0)
+    assert rise.value == pytest.approx(np.log(41 / 9))
+    assert held.value == pytest.approx(8 * 4000 / 70_000)
+    assert heard([8.0] * 12 + [40.0] * 28, pool_tokens=50_000)["hits_held"].log_odds > 0.5
+
+
+@pytest.mark.parametrize(
+    ("running", "pool"),
+    [
+        ([8.0] * 40, 100_000),  # load stayed
+        ([8.0] * 6 + [40.0] * 34, 5_000),  # long ago: 14 scrapes turned the pool over 16 times
+        ([8.0, 16.0] * 20, 100_000),  # it wanders
+    ],
+)
+def test_load_that_did_not_rise_before_the_fall(running, pool):
+    witnesses = heard(running, pool_tokens=pool)
+    assert witnesses["load_rise"].value == 0.0
+    assert witnesses["load_rise"].log_odds < 0
+    assert "hits_held" not in witnesses
+
+
+@pytest.mark.parametrize("calm", [19, 20])
+def test_hits_were_not_seen_to_hold_within_one_scrape(calm):
+    witnesses = heard([8.0] * calm + [40.0] * (40 - calm))
+    assert witnesses["load_rise"].value > 1.0
+    assert witnesses["hits_held"].value == 0.0
+
+
+def test_prompts_that_grow_while_hits_creep_down_are_no_mix_shift():
+    # Sessions that age: as above, but the fall takes its whole time.
+    columns = traffic(hit=(0.8, 0.4), prompt=(1000.0, 2000.0))
+    columns["hit_rate"] = [0.8] * 20 + list(np.linspace(0.8, 0.0, 20))
+    timeline = make_timeline(columns)
+    found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
+    assert "longer_prompts_same_hits" not in dict(found.reasons)
+
+
 def test_what_was_not_observed_says_nothing():
     timeline = make_timeline(
         {
@@ -216,15 +297,16 @@ def test_what_was_not_observed_says_nothing():
 def test_shipped_weights_keep_the_signs_of_physics():
     signs = {
         "sharp_onset": -1, "fall_completed": -1, "pool_turnover": 1, "prompt_length_mix": -1,
-        "request_rate": 1, "exhausted_by_like_requests": 1, "rate_follows_residence": 1,
-        "idle_hits": 1, "loss_beyond_idle": -1, "queue": 1, "hit_tokens_per_request": 1,
+        "load_rise": 1, "hits_held": 1, "exhausted_by_like_requests": 1,
+        "rate_follows_residence": 1, "idle_hits": 1, "loss_beyond_idle": -1,
+        "hit_tokens_per_request": 1, "prompts_longer": -1, "prompts_shorter": -1,
         "unshared_footprint": -1, "level_near_zero": -1, "computed_spread": 1,
         "nearly_all_hit": 1, "reuse_gap_over_idle": 1,
     }  # fmt: skip
     weights = combiner().weights
-    for name, sign in signs.items():
-        if name in weights:
-            assert weights[name].slope * sign > 0, name
+    assert set(weights) <= set(signs)
+    for name, weight in weights.items():
+        assert weight.slope * signs[name] > 0, name
     assert probability(0.0) == 0.5
     assert 0.6 <= combiner().answer_at <= 0.9
     # No single witness decides alone.

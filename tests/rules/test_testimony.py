@@ -13,7 +13,7 @@ from tests.verdict.test_weigh import fall
 
 SAID = (
     Witness("sharp_onset", 0.9, None, None, -1.2),
-    Witness("request_rate", 0.4, 4.0, 6.0, 0.7),
+    Witness("load_rise", 0.4, 4.0, 6.0, 0.7),
     Witness("idle_hits", 0.5, None, None, 0.1),
 )
 
@@ -25,7 +25,7 @@ def case():
 
 @pytest.mark.parametrize(
     ("part", "for_", "against"),
-    [("diversity", "sharp_onset", "request_rate"), ("capacity", "request_rate", "sharp_onset")],
+    [("diversity", "sharp_onset", "load_rise"), ("capacity", "load_rise", "sharp_onset")],
 )
 def test_each_side_shows_what_spoke_for_it(part, for_, against):
     heard, contrary = spoken(case(), part)
@@ -35,7 +35,7 @@ def test_each_side_shows_what_spoke_for_it(part, for_, against):
 
 def test_figures_are_those_of_the_witness():
     ((rate,), (sharp,)) = spoken(case(), "capacity")
-    assert (rate.before, rate.after, rate.unit) == (4.0, 6.0, "requests/s")
+    assert (rate.before, rate.after, rate.unit) == (4.0, 6.0, "requests")
     assert (sharp.before, sharp.after, sharp.unit) == (None, 0.9, "ratio")
     assert rate.note.key == "note.odds_capacity"
     assert rate.note.values["odds"] == pytest.approx(math.exp(0.7))
