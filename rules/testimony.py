@@ -22,6 +22,7 @@ _READ: dict[str, tuple[str, str]] = {
     "longer_prompts_same_hits": ("prompt_tokens", "tokens"),
     "sharing_of_running_lost": ("kv_usage", "tokens per token"),
     "thin_traffic": ("first_tokens", "requests"),
+    "few_witnesses": ("hit_rate", "ratio"),
     "sharp_onset": ("hit_rate", "ratio"),
     "fall_completed": ("hit_rate", "ratio"),
     "pool_turnover": ("generation_tokens", ""),

@@ -38,12 +38,14 @@ class Expected:
         sign: of its slope towards capacity.
         low / high: where a reading still means more (shares 0-1, e-fold changes); not fitted.
         slope: log-odds per unit that the penalty pulls to.
+        core: whether it is read wherever usage, running requests and tokens are watched.
     """
 
     sign: int
     low: float
     high: float
     slope: float = 0.0
+    core: bool = False
 
 
 # Full pools at the break, prompts alike: 31 capacity against 5 diversity, three of the five made so
@@ -55,19 +57,19 @@ _HELD, _IDLE = 2.0, 2.0
 # A pool that turned over a tenth (2.3 e-folds) when hits broke has lost little: odds of 4.
 _TURNOVER = 0.6
 WITNESSES: dict[str, Expected] = {
-    "sharp_onset": Expected(-1, 0.0, 1.0),
-    "fall_completed": Expected(-1, 0.3, 1.0),
-    "pool_turnover": Expected(1, -3.0, 2.0, _TURNOVER),
-    "prompts_longer": Expected(-1, 0.0, 0.7),
-    "prompts_shorter": Expected(-1, 0.0, 0.7),
+    "sharp_onset": Expected(-1, 0.0, 1.0, core=True),
+    "fall_completed": Expected(-1, 0.3, 1.0, core=True),
+    "pool_turnover": Expected(1, -3.0, 2.0, _TURNOVER, core=True),
+    "prompts_longer": Expected(-1, 0.0, 0.7, core=True),
+    "prompts_shorter": Expected(-1, 0.0, 0.7, core=True),
     "prompt_length_mix": Expected(-1, 0.0, 0.6),
-    "load_rise": Expected(1, 0.0, 2.5),
+    "load_rise": Expected(1, 0.0, 2.5, core=True),
     "hits_held": Expected(1, 0.0, 1.0, _HELD),
-    "exhausted_by_like_requests": Expected(1, 0.0, 1.0, _NEAR_PROOF),
+    "exhausted_by_like_requests": Expected(1, 0.0, 1.0, _NEAR_PROOF, core=True),
     "rate_follows_residence": Expected(1, -0.2, 0.9),
-    "idle_hits": Expected(1, 0.0, 1.0, _IDLE),
-    "loss_beyond_idle": Expected(-1, 0.0, 0.5),
-    "hit_tokens_per_request": Expected(1, -3.0, 0.3),
+    "idle_hits": Expected(1, 0.0, 1.0, _IDLE, core=True),
+    "loss_beyond_idle": Expected(-1, 0.0, 0.5, core=True),
+    "hit_tokens_per_request": Expected(1, -3.0, 0.3, core=True),
     "unshared_footprint": Expected(-1, 0.5, 1.1),
     "level_near_zero": Expected(-1, 0.0, 1.0, -_NEAR_PROOF),
     "computed_spread": Expected(1, -1.0, 1.0),
@@ -279,6 +281,7 @@ def document(model: Model, answer_at: float, count: int) -> str:
             f"high = {WITNESSES[name].high}",
             f"center = {center:.3f}",
             f"slope = {slope:.3f}",
+            f"core = {str(WITNESSES[name].core).lower()}",
         ]
     return "\n".join(lines) + "\n"
 

@@ -7,7 +7,7 @@ is an exhibit of its own, and one that was not observed says nothing.
 
 import math
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -24,12 +24,19 @@ class Weight:
         low / high: the reading is clipped to this range, so that no single one decides alone.
         center: reading that speaks for neither side.
         slope: log-odds towards capacity per unit of the reading.
+        core: whether it is read wherever usage, running requests and tokens are watched.
     """
 
     low: float
     high: float
     center: float
     slope: float
+    core: bool
+
+    @property
+    def reach(self) -> float:
+        """By how much it can move the log-odds."""
+        return abs(self.slope) * (self.high - self.low)
 
     def log_odds(self, value: float) -> float:
         """Weigh one reading."""
@@ -63,8 +70,24 @@ class Combiner:
             for name, weight in self.weights.items()
             if (reading := readings.get(name)) is not None and math.isfinite(reading.value)
         ]
+        total = self.intercept + sum(w.log_odds for w in witnesses)
+        heard = self._heard({witness.name for witness in witnesses})
+        if heard < 1.0:
+            lost = total * (math.sqrt(heard) - 1.0)
+            witnesses.append(Witness("few_witnesses", heard, None, heard, lost))
+            total += lost
         witnesses.sort(key=lambda witness: (-abs(witness.log_odds), witness.name))
-        return self.intercept + sum(w.log_odds for w in witnesses), tuple(witnesses)
+        return total, tuple(witnesses)
+
+    def _heard(self, names: Set[str]) -> float:
+        """Give the part 0-1 of the core witnesses that was heard, each by what it can move.
+
+        Those left alone would be as sure as all together; with the root of this they are right as
+        often as they say on labelled falls whose other witnesses were taken away.
+        """
+        core = {name: weight.reach for name, weight in self.weights.items() if weight.core}
+        whole = sum(core.values())
+        return sum(core[name] for name in core if name in names) / whole if whole > 0 else 1.0
 
 
 def probability(log_odds: float) -> float:
@@ -81,7 +104,11 @@ def combiner() -> Combiner:
         answer_at=float(data["answer_at"]),
         weights={
             name: Weight(
-                float(row["low"]), float(row["high"]), float(row["center"]), float(row["slope"])
+                float(row["low"]),
+                float(row["high"]),
+                float(row["center"]),
+                float(row["slope"]),
+                bool(row["core"]),
             )
             for name, row in data["witness"].items()
         },

@@ -1,5 +1,7 @@
 """A fall in its parts: what the counters made, what an event took, and how the rest is shared."""
 
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -8,6 +10,7 @@ from hypothesis import strategies as st
 from forensics.attribution import as_counted, attribute
 from forensics.attribution.attribute import _split
 from forensics.attribution.combiner import combiner, probability
+from forensics.attribution.readings import Reading
 from forensics.episodes import Span
 from forensics.timeline import Histogram, Mark
 from tests.attribution.hand_made import START_S, STEP_S, fall_of, halves, make_timeline
@@ -289,9 +292,28 @@ def test_what_was_not_observed_says_nothing():
     )
     found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
     names = {witness.name for witness in found.witnesses}
-    assert names <= {"sharp_onset", "fall_completed", "level_near_zero"}
+    assert names <= {"sharp_onset", "fall_completed", "level_near_zero", "few_witnesses"}
     assert not found.decided
     assert sum(values(found).values()) == pytest.approx(0.4)
+
+
+def test_few_witnesses_are_less_sure_than_they_would_be_together():
+    readings = {"sharp_onset": Reading(0.0), "prompt_length_mix": Reading(0.0)}
+    weights = combiner().weights
+    core = {name: w.reach for name, w in weights.items() if w.core}
+    alone = combiner().intercept + sum(weights[n].log_odds(0.0) for n in readings)
+    heard = core["sharp_onset"] / sum(core.values())
+    odds, witnesses = combiner().weigh(readings)
+    assert odds == pytest.approx(alone * math.sqrt(heard))
+    few = next(w for w in witnesses if w.name == "few_witnesses")
+    assert few.value == pytest.approx(heard)
+    assert few.log_odds == pytest.approx(odds - alone)
+
+
+def test_all_that_is_always_read_is_enough():
+    readings = {name: Reading(0.5) for name, w in combiner().weights.items() if w.core}
+    _, witnesses = combiner().weigh(readings)
+    assert {w.name for w in witnesses} == set(readings)
 
 
 def test_shipped_weights_keep_the_signs_of_physics():

@@ -75,12 +75,12 @@ def played(recording, rules, asked, expected, folder):
 INCIDENTS = (
     "b-preemption-cliff-v032",
     "b-preemption-cliff-v0112",
-    "b2-cache-thrash-then-preemption-v032",
     "c-diversity-loss-v032",
     "c-diversity-loss-v0112",
     "f-queueing-v032",
     "g-mixed-v032",
     "g2-mixed-diversity-hides-preemption-v032",
+    "h2-concurrency-sweep-v032",
     "i-client-aborts-v032",
     "j-prefix-caching-off-v032",
     "k-long-context-v032",
