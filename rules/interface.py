@@ -104,6 +104,8 @@ class Case:
         window: UTC seconds that the case spans.
         before / after: figures of the episode's two windows; for the window as a whole `before` is
             None and `after` is the whole.
+        slow: the largest lasting rise of a latency on the engine, in the episode or not; None when
+            requests stayed as fast.
         fleet: all engines of the analysis, this one included.
     """
 
@@ -114,6 +116,7 @@ class Case:
     window: tuple[float, float]
     before: Figures | None
     after: Figures
+    slow: Episode | None = None
     fleet: tuple[EngineTimeline, ...] = field(default=())
 
 

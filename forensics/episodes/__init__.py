@@ -1,15 +1,18 @@
 """Change points → episodes: what changed, when, by how much; and runs in which a condition held."""
 
-from forensics.episodes.detect import doubtful_falls, hit_rate_episodes, judged_singly
+from forensics.episodes.changes import SAME_FALL_S, Changes, changes_of
+from forensics.episodes.detect import hit_rate_episodes, judged_singly
 from forensics.episodes.dips import event_dips
 from forensics.episodes.records import Episode, Span
 from forensics.episodes.runs import Run, runs
 
 __all__ = [
+    "SAME_FALL_S",
+    "Changes",
     "Episode",
     "Run",
     "Span",
-    "doubtful_falls",
+    "changes_of",
     "event_dips",
     "hit_rate_episodes",
     "judged_singly",

@@ -7,6 +7,7 @@ follow each other within the time a change takes to work through are one episode
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import polars as pl
@@ -40,23 +41,38 @@ _WINDOW_REQUESTS = 100.0
 _WORST_BINOMIAL = 0.25
 
 
-def hit_rate_episodes(timeline: EngineTimeline, signal: str = "hit_rate") -> tuple[Episode, ...]:
-    """Find the falls of a hit-rate signal of one engine, in order of time.
+@dataclass(frozen=True, slots=True)
+class Falls:
+    """Steps down of a hit rate, in order of time.
+
+    Attributes:
+        carried: those that are more than their requests make by chance.
+        doubtful: those which so few requests, or so few points, may make by chance: they are no
+            falls, and keep it from being said that nothing fell.
+    """
+
+    carried: tuple[Episode, ...]
+    doubtful: tuple[Episode, ...]
+
+
+def hit_rate_falls(timeline: EngineTimeline, signal: str = "hit_rate") -> Falls:
+    """Find the steps down of a hit-rate signal of one engine.
 
     Args:
         timeline: the engine.
         signal: ``hit_rate``, or ``counter_hit_rate`` to find falls that only the counters show.
     """
-    return tuple(item for item in _all_falls(timeline, signal) if _is_carried(item))
+    found = _all_falls(timeline, signal)
+    uncarried = [item for item in found if not _is_carried(item)]
+    return Falls(
+        carried=tuple(item for item in found if _is_carried(item)),
+        doubtful=(*uncarried, *_all_falls(timeline, signal, brief=True)),
+    )
 
 
-def doubtful_falls(timeline: EngineTimeline) -> tuple[Episode, ...]:
-    """Find steps down of the hit rate which so few requests, or so few points, may make by chance.
-
-    They are no falls, and keep it from being said that nothing fell.
-    """
-    uncarried = [item for item in _all_falls(timeline, "hit_rate") if not _is_carried(item)]
-    return (*uncarried, *_all_falls(timeline, "hit_rate", brief=True))
+def hit_rate_episodes(timeline: EngineTimeline) -> tuple[Episode, ...]:
+    """Find the falls of the hit rate of one engine, in order of time."""
+    return hit_rate_falls(timeline).carried
 
 
 def _all_falls(timeline: EngineTimeline, signal: str, *, brief: bool = False) -> Sequence[Episode]:
@@ -71,6 +87,8 @@ def _all_falls(timeline: EngineTimeline, signal: str, *, brief: bool = False) ->
         return ()
     if brief and grid.height >= 2 * _LEAST_POINTS:
         return ()
+    if requests is not None and not requests.any():
+        return ()  # none carries a fall
     times = grid["time"].to_numpy()
     rate = grid[signal].to_numpy()
     weight = grid[weight_name].to_numpy()

@@ -153,7 +153,7 @@ def _record(
     if not engines:
         missing.append("samples (the metrics endpoint only describes its metrics)")
     unseen = list(dict.fromkeys(name for engine in engines for name in engine.unseen))
-    slow = slowest_case(tuple(engine.timeline for engine in engines))
+    slow = slowest_case(engines)
     averaged = any(only_averages(engine.timeline) for engine in engines)
     verdict, weighed = weigh(every, falls, missing, slow, unseen, averaged=averaged)
     places = Places(evidence, confidential=options.confidential)

@@ -9,11 +9,11 @@ import polars as pl
 
 from forensics.attribution import Contents, as_counted, attribute, figures
 from forensics.episodes import (
+    SAME_FALL_S,
+    Changes,
     Episode,
     Span,
-    doubtful_falls,
-    event_dips,
-    hit_rate_episodes,
+    changes_of,
     judged_singly,
 )
 from forensics.episodes.printed_rate import LIFETIME, REQUESTS, STEPS, printed_fall
@@ -21,8 +21,6 @@ from forensics.timeline import EngineTimeline
 from forensics.verdict import Judged
 from rules import RULES, Case, Opinion, missing_for
 
-# A fall that only the raw counters show must not lie within a fall that the requests had.
-_SAME_FALL_S = 60.0
 # A rule that took most of a fall has said what it has to say of that time.
 _MOST = 0.5
 # What weighs less than this is no opinion (guess: below the resolution of any witness).
@@ -48,6 +46,7 @@ class JudgedEngine:
 
     Attributes:
         cases: every fall of the hit rate, then the window as a whole.
+        slow: the largest lasting rise of a latency; None when requests stayed as fast.
         judged: opinions with their cases.
         not_evaluated: (rule id, what was missing).
         missing: what keeps "nothing happened" from being claimed about this engine.
@@ -56,6 +55,7 @@ class JudgedEngine:
 
     timeline: EngineTimeline
     cases: tuple[Case, ...]
+    slow: Episode | None
     judged: tuple[Judged, ...]
     not_evaluated: tuple[tuple[str, tuple[str, ...]], ...]
     missing: tuple[str, ...]
@@ -72,7 +72,8 @@ def judge_engine(
         fleet: all engines, for rules that compare replicas.
         contents: block hashes of the requests in its log, where there are any.
     """
-    cases = cases_of(timeline, fleet, contents)
+    changes = changes_of(timeline)
+    cases = cases_of(timeline, changes, fleet, contents)
     judged: list[Judged] = []
     not_evaluated: list[tuple[str, tuple[str, ...]]] = []
     for rule in RULES:
@@ -92,10 +93,11 @@ def judge_engine(
                 continue  # the falls, which come first, said it already and with more detail
             of_rule.append(Judged(case, opinion))
         judged += of_rule
-    missing = _missing(timeline)
+    missing = _missing(timeline, changes.doubtful)
     return JudgedEngine(
         timeline,
         cases,
+        changes.slow,
         tuple(judged),
         tuple(not_evaluated),
         missing,
@@ -104,17 +106,13 @@ def judge_engine(
 
 
 def cases_of(
-    timeline: EngineTimeline, fleet: tuple[EngineTimeline, ...], contents: Contents | None = None
+    timeline: EngineTimeline,
+    changes: Changes,
+    fleet: tuple[EngineTimeline, ...],
+    contents: Contents | None = None,
 ) -> tuple[Case, ...]:
     """Make the cases of one engine: each fall of the hit rate, then the whole window."""
-    found = list(hit_rate_episodes(timeline))
-    for dip in event_dips(timeline):
-        if not any(_overlap(dip, known) for known in found):
-            found.append(dip)
-    for extra in hit_rate_episodes(timeline, "counter_hit_rate"):
-        if not any(_overlap(extra, known) for known in found):
-            found.append(extra)
-    found = [as_counted(timeline, episode) for episode in found]
+    found = [as_counted(timeline, episode) for episode in changes.falls]
     found.sort(key=lambda episode: episode.onset)
     cases: list[Case] = []
     for episode in found:
@@ -129,6 +127,7 @@ def cases_of(
                 window=(episode.baseline.start, episode.after.end),
                 before=figures(timeline, episode.baseline, pool),
                 after=figures(timeline, episode.after, pool),
+                slow=changes.slow,
                 fleet=fleet,
             )
         )
@@ -143,6 +142,7 @@ def cases_of(
             window=window,
             before=None,
             after=figures(timeline, Span(window[0] - 1e-3, window[1]), epoch.pool.tokens),
+            slow=changes.slow,
             fleet=fleet,
         )
     )
@@ -170,15 +170,11 @@ def _same(opinion: Opinion, known: Judged) -> bool:
     episode = known.case.episode
     if episode is None or opinion.onset is None or not known.opinion.share:
         return False
-    early, late = episode.onset[0] - _SAME_FALL_S, episode.end + _SAME_FALL_S
+    early, late = episode.onset[0] - SAME_FALL_S, episode.end + SAME_FALL_S
     return known.opinion.share >= _MOST and early <= opinion.onset[1] <= late
 
 
-def _overlap(extra: Episode, known: Episode) -> bool:
-    return extra.onset[0] <= known.end + _SAME_FALL_S and known.onset[0] <= extra.end + _SAME_FALL_S
-
-
-def _missing(timeline: EngineTimeline) -> tuple[str, ...]:
+def _missing(timeline: EngineTimeline, doubtful: tuple[Episode, ...]) -> tuple[str, ...]:
     """Name what would be needed to tell what happened to the hits of this engine."""
     grid = timeline.grid
     if grid.height < _ENOUGH_POINTS:
@@ -193,7 +189,7 @@ def _missing(timeline: EngineTimeline) -> tuple[str, ...]:
     rates = rated.height
     requests = rated["first_tokens"].drop_nulls().to_numpy()
     if rates >= _ENOUGH_POINTS or judged_singly(requests):
-        return _too_few_requests(timeline)
+        return _too_few_requests(doubtful)
     if timeline.has("queries") and float(grid["queries"].sum()) == 0.0:
         return ()  # an idle server, or one without lookups, which another rule judges
     logged = grid["logged_hit_rate"].drop_nulls()
@@ -203,8 +199,8 @@ def _missing(timeline: EngineTimeline) -> tuple[str, ...]:
     return () if span is None else (_AVERAGED[span],)
 
 
-def _too_few_requests(timeline: EngineTimeline) -> tuple[str, ...]:
-    lasting = [item for item in doubtful_falls(timeline) if not item.recovered]
+def _too_few_requests(doubtful: tuple[Episode, ...]) -> tuple[str, ...]:
+    lasting = [item for item in doubtful if not item.recovered]
     if not lasting:
         return ()
     largest = max(lasting, key=lambda item: item.before - item.level)

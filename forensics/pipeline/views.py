@@ -21,7 +21,6 @@ from forensics.analysis import (
 )
 from forensics.ceiling import Ceiling
 from forensics.diary import EngineDiary, Epoch
-from forensics.episodes.latency import latency_episode
 from forensics.evidence import Evidence, Place
 from forensics.pipeline.judge import JudgedEngine
 from forensics.pipeline.places import Places
@@ -152,9 +151,8 @@ def tracks_view(engine: JudgedEngine, places: Places) -> EngineTracks:
         if track is not None:
             signals[name] = track
     episodes = [case.episode for case in engine.cases if case.episode is not None]
-    slow = latency_episode(timeline)
-    if slow is not None:
-        episodes.append(slow)
+    if engine.slow is not None:
+        episodes.append(engine.slow)
     return EngineTracks(
         engine=timeline.engine,
         step_s=timeline.step_s,

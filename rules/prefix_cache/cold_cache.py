@@ -38,7 +38,6 @@ import polars as pl
 from forensics.attribution import figures
 from forensics.catalog.messages import Message
 from forensics.episodes import Episode, Span, event_dips
-from forensics.episodes.latency import latency_episode
 from forensics.timeline import Mark
 from rules.actions import wait_or_warm
 from rules.exhibits import compare
@@ -168,12 +167,11 @@ class ColdCache:
 
     def _slow_start(self, case: Case) -> Opinion | None:
         """Report a dip too brief to be an incident where requests became slow with it."""
-        dips = event_dips(case.timeline, passing=True)
-        slow = latency_episode(case.timeline) if dips else None
+        slow = case.slow
         if slow is None:
             return None
         early, late = slow.onset[0] - self.params.slack_s, slow.onset[1] + self.params.slack_s
-        for dip in dips:
+        for dip in event_dips(case.timeline, passing=True):
             begun = [
                 mark
                 for mark in case.timeline.marks

@@ -26,6 +26,7 @@ import yaml
 from forensics.attribution import Attribution, Part
 from forensics.catalog.messages import LANGUAGES, render
 from forensics.diary import EngineDiary, Epoch, KvPool, Stated, Version
+from forensics.episodes import changes_of
 from forensics.evidence import Place
 from forensics.pipeline.judge import cases_of
 from forensics.timeline import SIGNALS, EngineTimeline, Histogram, Mark, Origin
@@ -194,7 +195,7 @@ class RuleCase:
         if missing_for(self.rule, timeline):
             return []
         found: list[Opinion] = []
-        for case in cases_of(timeline, (timeline, *peers)):
+        for case in cases_of(timeline, changes_of(timeline), (timeline, *peers)):
             about = "window" if case.episode is None else "episode"
             if self.rule.scope not in (about, "both"):
                 continue
