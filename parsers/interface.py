@@ -14,7 +14,6 @@ from forensics.evidence import (
     empty_samples,
     empty_series,
 )
-from parsers.vllm_log.workers import Begun
 
 Progress = Callable[[str, int, int], None]
 """Called with (path, bytes done, bytes in all; 0 when unknown)."""
@@ -51,7 +50,6 @@ class Source:
         open: opens the bytes from the start, decompressed.
         local_path: set when the bytes are a plain uncompressed file that may be memory-mapped.
         size: bytes if known.
-        begun: set when worker processes read it as a log already.
     """
 
     index: int
@@ -62,7 +60,6 @@ class Source:
     open: Callable[[], BinaryIO]
     local_path: str | None = None
     size: int | None = None
-    begun: Begun | None = None
 
 
 @dataclass(frozen=True, slots=True)

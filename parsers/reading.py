@@ -56,7 +56,8 @@ def read(
     """
     options = options or ReadOptions()
     found = in_content_order(list(discover(paths, options.max_decompressed_bytes)))
-    parsed = [_parse(index, one, options, progress, begun) for index, one in enumerate(found)]
+    formats = (*FORMATS[:-1], VllmLog(begun))
+    parsed = [_parse(index, one, options, progress, formats) for index, one in enumerate(found)]
     if not any(one.coverage.format not in _NOT_READ for one in parsed):
         raise InputError(_nothing(paths, parsed))
     return _joined(found, parsed)
@@ -73,12 +74,14 @@ def _nothing(paths: Sequence[str], parsed: Sequence[Parsed]) -> str:
 
 
 def _parse(
-    index: int, found: Found, options: ReadOptions, progress: Progress, begun: Begun | None
+    index: int,
+    found: Found,
+    options: ReadOptions,
+    progress: Progress,
+    formats: Sequence[Format],
 ) -> Parsed:
     if found.refusal is not None:
         return _refused(index, found, "unreadable", f"{found.path}: {found.refusal}")
-    if begun is not None and (found.local_path, found.size) != (begun.path, begun.size):
-        begun = None
     source = Source(
         index=index,
         path=found.path,
@@ -88,14 +91,13 @@ def _parse(
         open=found.open,
         local_path=found.local_path,
         size=found.size,
-        begun=begun,
     )
     if not found.head:
         reason = "; ".join(found.cuts) or "empty file"
         return _refused(index, found, "unrecognised", f"{found.path}: {reason}")
-    reader = next((one for one in FORMATS if one.recognises(source)), None)
+    reader = next((one for one in formats if one.recognises(source)), None)
     if reader is None and found.named and is_text(source.head):
-        reader = FORMATS[-1]
+        reader = formats[-1]
     if reader is None:
         note = f"{found.path}: neither a vLLM log nor Prometheus metrics"
         return _refused(index, found, "unrecognised", note)

@@ -19,7 +19,7 @@ from parsers.vllm_log.parallel import read_tasks
 from parsers.vllm_log.scanner import Scanner
 from parsers.vllm_log.stretches import Stretch, stretch
 from parsers.vllm_log.whole_text import WHOLE_BYTES, broken, joined, newest_first, split
-from parsers.vllm_log.workers import WORTH_BYTES, workers_for
+from parsers.vllm_log.workers import WORTH_BYTES, Begun, workers_for
 
 PART_BYTES = 8 << 20
 ALONE_BYTES = 64 << 20  # of a stream of unknown length, before workers are started
@@ -47,9 +47,16 @@ def first_stamp(head: bytes) -> float | None:
 
 
 class VllmLog:
-    """Reads server logs: any text in which a line of vLLM or of its HTTP server stands."""
+    """Reads server logs: any text in which a line of vLLM or of its HTTP server stands.
+
+    Args:
+        begun: a log that worker processes read already.
+    """
 
     name = "vllm-log"
+
+    def __init__(self, begun: Begun | None = None) -> None:
+        self._begun = begun
 
     def recognises(self, source: Source) -> bool:
         """Look for lines that some pattern takes, or for vLLM's own stamp."""
@@ -67,7 +74,7 @@ class VllmLog:
         """Read all lines of the source."""
         parsed = _whole(source)
         if parsed is None:
-            stretches, size = _read(source, progress)
+            stretches, size = _read(source, progress, self._begun)
             parsed = assemble(stretches, source.index, size, self.name)
         if options.strict and parsed.damages:
             first = parsed.damages[0]
@@ -113,7 +120,7 @@ def _whole(source: Source) -> Parsed | None:
     )
 
 
-def _read(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
+def _read(source: Source, progress: Progress, begun: Begun | None) -> tuple[list[Stretch], int]:
     size = source.size or 0
     workers = 0 if source.local_path is None else workers_for(size)
     if source.local_path is None or not workers:
@@ -122,7 +129,8 @@ def _read(source: Source, progress: Progress) -> tuple[list[Stretch], int]:
     def report(done: int) -> None:
         progress(source.path, done, size)
 
-    begun = source.begun
+    if begun is not None and (begun.path, begun.size) != (source.local_path, size):
+        begun = None
     tasks = begun.tasks if begun is not None else file_tasks(source.local_path, size)
     done = read_tasks(tasks, report, count_requests=True, workers=workers, begun=begun)
     return done, size
