@@ -77,7 +77,6 @@ def attribute(
             # What contents say of diversity holds however hits were counted.
             decided=not doubt or diversity.value >= _SMALLER_PART * fall,
             basis="exact",
-            reasons=(("request_contents", exact.log_odds),),
             witnesses=(
                 Witness("request_contents", exact.after, exact.before, exact.after, exact.log_odds),
             ),
@@ -97,7 +96,6 @@ def attribute(
         parts=(diversity, capacity, gone, counting),
         decided=decided or (not doubt and rest <= max(_NOTHING, 0.2 * fall)),
         basis="event" if by_event else "score",
-        reasons=tuple((witness.name, witness.log_odds) for witness in witnesses),
         witnesses=witnesses,
         capacity_odds=chance,
         perhaps_counted=doubt,

@@ -40,8 +40,7 @@ class Attribution:
         parts: diversity, capacity, cold, counting, in this order.
         decided: whether the parts could be told apart at all.
         basis: "exact" (request contents), "score" (weights only) or "event" (restart, reset).
-        reasons: what moved the split, as (witness name, log-odds towards capacity).
-        witnesses: the same with the figures behind them, the strongest first.
+        witnesses: what moved the split, the strongest first.
         capacity_odds: probability that capacity rather than diversity is the larger of the two;
             None where request contents or an event left nothing to weigh.
         perhaps_counted: whether the counters may have made all of the fall but its noise: lookups
@@ -53,7 +52,6 @@ class Attribution:
     parts: tuple[Part, ...]
     decided: bool
     basis: str
-    reasons: tuple[tuple[str, float], ...] = ()
     witnesses: tuple[Witness, ...] = ()
     capacity_odds: float | None = None
     perhaps_counted: bool = False

@@ -44,6 +44,10 @@ def values(found):
     return {part.part: part.value for part in found.parts}
 
 
+def log_odds(found):
+    return {witness.name: witness.log_odds for witness in found.witnesses}
+
+
 @given(
     before=st.floats(0.2, 1.0),
     share=st.floats(0.1, 0.9),
@@ -71,7 +75,7 @@ def test_longer_prompts_with_the_same_hits_are_a_mix_shift():
     # 800 hit tokens of 1000, then 800 of 2000: not one hit was lost.
     timeline = make_timeline(traffic(hit=(0.8, 0.4), prompt=(1000.0, 2000.0)))
     found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
-    assert "longer_prompts_same_hits" in dict(found.reasons)
+    assert "longer_prompts_same_hits" in log_odds(found)
     assert found.decided
     assert found.share("diversity") > 0.8
 
@@ -81,7 +85,7 @@ def test_nothing_is_evicted_before_the_pool_was_filled_once():
     # 40 scrapes write at most 40 x (10,000 + 2,000) tokens; the pool holds a million.
     timeline = make_timeline(traffic(), marks=marks, pool_tokens=1_000_000)
     found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
-    assert dict(found.reasons)["pool_never_filled"] == -6.0
+    assert log_odds(found)["pool_never_filled"] == -6.0
     assert found.decided
     assert values(found)["capacity"] < 0.01
 
@@ -91,9 +95,9 @@ def test_sharing_of_running_requests_lost_is_diversity():
     columns = traffic(hit=(0.85, 0.0), usage=(0.0308, 0.088))
     timeline = make_timeline(columns, pool_tokens=100_000)
     found = attribute(timeline, fall_of(timeline, 0.85, 0.0), timeline.diary.epochs[0])
-    reasons = dict(found.reasons)
-    assert reasons["sharing_of_running_lost"] == -2.0
-    assert reasons["level_near_zero"] < -1.0
+    odds = log_odds(found)
+    assert odds["sharing_of_running_lost"] == -2.0
+    assert odds["level_near_zero"] < -1.0
     assert found.decided
     assert found.share("diversity") > 0.95
 
@@ -104,7 +108,7 @@ def test_an_exhausted_pool_with_like_prompts_is_capacity():
     columns["waiting"] = halves(0.0, 20.0)
     timeline = make_timeline(columns)
     found = attribute(timeline, fall_of(timeline, 0.85, 0.2), timeline.diary.epochs[0])
-    assert dict(found.reasons)["exhausted_by_like_requests"] > 0.5
+    assert log_odds(found)["exhausted_by_like_requests"] > 0.5
     assert found.share("capacity") > found.share("diversity")
 
 
@@ -229,7 +233,7 @@ def test_everyone_missing_alike_speaks_for_diversity():
     assert witness.before == pytest.approx(0.898, abs=1e-3)
     assert witness.after == pytest.approx(0.0)
     assert witness.log_odds < 0
-    assert dict(found.reasons)["nearly_all_hit"] < 0
+    assert log_odds(found)["nearly_all_hit"] < 0
 
 
 def heard(running, **changes):
@@ -278,7 +282,7 @@ def test_prompts_that_grow_while_hits_creep_down_are_no_mix_shift():
     columns["hit_rate"] = [0.8] * 20 + list(np.linspace(0.8, 0.0, 20))
     timeline = make_timeline(columns)
     found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
-    assert "longer_prompts_same_hits" not in dict(found.reasons)
+    assert "longer_prompts_same_hits" not in log_odds(found)
 
 
 def test_what_was_not_observed_says_nothing():

@@ -104,7 +104,9 @@ def test_unique_prompts_are_diversity_entirely(tmp_path: Path) -> None:
     assert found.decided
     assert found.share("diversity") == pytest.approx(1.0)
     assert found.share("capacity") == pytest.approx(0.0)
-    assert dict(found.reasons)["request_contents"] < -4
+    (witness,) = found.witnesses
+    assert witness.name == "request_contents"
+    assert witness.log_odds < -4
 
 
 def test_like_prompts_with_fewer_hits_are_capacity_entirely(tmp_path: Path) -> None:
