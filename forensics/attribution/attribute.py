@@ -123,8 +123,14 @@ def _weigh(
     course = shape(timeline, episode, pool)
     score, heard = combiner().weigh(readings(timeline, episode, before, after, course, pool))
     foot = footprint(before, old), footprint(after, pool)
-    shrunk = pool / old if pool and old else None
-    firm = physics.verdicts(timeline, episode, before, after, pool, foot, shrunk, course)
+    asked = (
+        physics.never_filled(timeline, episode, pool),
+        physics.pool_shrank(old, pool),
+        physics.reuse_cut_short(timeline, episode),
+        physics.longer_prompts(before, after, course),
+        physics.sharing_lost(episode, before, after, foot),
+    )
+    firm = [witness for witness in asked if witness is not None]
     witnesses: Sequence[Witness] = sorted(
         (*firm, *heard), key=lambda witness: (-abs(witness.log_odds), witness.name)
     )

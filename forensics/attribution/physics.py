@@ -1,4 +1,7 @@
-"""What physics rules out or nearly decides, before any score: each limit with its source."""
+"""What physics rules out or nearly decides, before any score: each limit with its source.
+
+A function per witness; None where it has nothing to say.
+"""
 
 import numpy as np
 
@@ -46,67 +49,67 @@ def exhausted(after: Figures) -> bool:
     ) >= PREEMPTED_SHARE
 
 
-def verdicts(
-    timeline: EngineTimeline,
-    episode: Episode,
-    before: Figures,
-    after: Figures,
-    pool_tokens: float | None,
-    foot: tuple[float | None, float | None],
-    shrunk: float | None = None,
-    course: Shape | None = None,
-) -> tuple[Witness, ...]:
-    """Give the witnesses that count whatever the score says.
-
-    Args:
-        timeline: the engine.
-        episode: the fall.
-        before: figures of its baseline.
-        after: figures of its low time.
-        pool_tokens: size of the pool, None when unknown.
-        foot: pool tokens per running request over its own tokens, before and after.
-        shrunk: size of the pool in the low time over that before; None when unknown.
-        course: how the fall came about; None when no interval of it carries traffic.
-    """
-    found: list[Witness] = []
+def never_filled(
+    timeline: EngineTimeline, episode: Episode, pool_tokens: float | None
+) -> Witness | None:
+    """Testify that nothing can have been evicted: less was written than the pool holds."""
     total = _written_since_start(timeline, episode.after.end)
     if pool_tokens is not None and total is not None and total < pool_tokens:
         share = total / pool_tokens
-        found.append(Witness(NEVER_FILLED, share, None, share, -CERTAIN))
+        return Witness(NEVER_FILLED, share, None, share, -CERTAIN)
+    return None
+
+
+def pool_shrank(before: float | None, after: float | None) -> Witness | None:
+    """Testify that the pool has fewer tokens than before the fall."""
+    shrunk = _ratio(after, before)
     if shrunk is not None and shrunk <= _SMALLER_POOL:
         # A restart with less room and a change of traffic at the same minute would be chance.
-        found.append(Witness("pool_shrank", shrunk, None, shrunk, 2 * STRONG))
+        return Witness("pool_shrank", shrunk, None, shrunk, 2 * STRONG)
+    return None
+
+
+def reuse_cut_short(timeline: EngineTimeline, episode: Episode) -> Witness | None:
+    """Testify that blocks would have been reused beyond the time they stay."""
     cut = reuse_at_the_end(timeline, episode.after)
     if cut is not None and cut >= _REUSE_GOES_ON:
         earlier = reuse_at_the_end(timeline, episode.baseline)
-        found.append(Witness("reuse_cut_short", cut, earlier, cut, STRONG))
+        return Witness("reuse_cut_short", cut, earlier, cut, STRONG)
+    return None
+
+
+def longer_prompts(before: Figures, after: Figures, course: Shape | None) -> Witness | None:
+    """Testify that prompts grew at once, with as many hits as before."""
     length = _ratio(after.prompt_len, before.prompt_len)
     hits = _ratio(after.hit_per_request, before.hit_per_request)
-    at_once = course is not None and course.early >= _AT_ONCE
-    if (
-        at_once
-        and length is not None
-        and hits is not None
-        and length >= _LONGER
-        and hits >= _HITS_KEPT
-    ):
-        found.append(
-            Witness(
-                "longer_prompts_same_hits", length, before.prompt_len, after.prompt_len, -STRONG
-            )
-        )
+    if length is None or hits is None or course is None:
+        return None
+    if length >= _LONGER and hits >= _HITS_KEPT and course.early >= _AT_ONCE:
+        lengths = before.prompt_len, after.prompt_len
+        return Witness("longer_prompts_same_hits", length, *lengths, -STRONG)
+    return None
+
+
+def sharing_lost(
+    episode: Episode, before: Figures, after: Figures, foot: tuple[float | None, float | None]
+) -> Witness | None:
+    """Testify that running requests of the same length no longer share blocks with each other.
+
+    Args:
+        episode: the fall.
+        before: figures of its baseline.
+        after: figures of its low time.
+        foot: pool tokens per running request over its own tokens, before and after.
+    """
     growth = _ratio(foot[1], foot[0])
-    if (
-        growth is not None
-        and growth >= _FOOTPRINT_GROWTH
-        and (foot[1] or 0.0) >= _FOOTPRINT_ALONE
-        and episode.level < _HITS_GONE
-        and not exhausted(after)
-        and length is not None
-        and 1 / _LONGER < length < _LONGER
-    ):
-        found.append(Witness("sharing_of_running_lost", growth, foot[0], foot[1], -STRONG))
-    return tuple(found)
+    length = _ratio(after.prompt_len, before.prompt_len)
+    if growth is None or length is None:
+        return None
+    alike = 1 / _LONGER < length < _LONGER
+    alone = growth >= _FOOTPRINT_GROWTH and (foot[1] or 0.0) >= _FOOTPRINT_ALONE
+    if alike and alone and episode.level < _HITS_GONE and not exhausted(after):
+        return Witness("sharing_of_running_lost", growth, foot[0], foot[1], -STRONG)
+    return None
 
 
 def _written_since_start(timeline: EngineTimeline, until: float) -> float | None:
