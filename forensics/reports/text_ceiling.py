@@ -146,9 +146,8 @@ def coverage(analysis: Analysis, page: Page) -> list[str]:
     files = analysis.files
     if not files:
         return []
-    total = page.say(
-        "label.read_total", files=len(files), size=size(sum(view.bytes for view in files))
-    )
+    key = "label.read_one" if len(files) == 1 else "label.read_total"
+    total = page.say(key, files=len(files), size=size(sum(view.bytes for view in files)))
     lines = [page.title("coverage", total)]
     if page.folder:
         lines += page.wrapped(f"{page.say('label.folder')} {plain(page.folder)}")
@@ -164,13 +163,14 @@ def coverage(analysis: Analysis, page: Page) -> list[str]:
 def _understood(view: FileView, page: Page) -> str:
     facts = [view.format]
     if view.lines:
-        facts.append(f"{view.lines:,} {page.say('label.lines').lower()}")
+        noun = page.say("label.line" if view.lines == 1 else "label.lines")
+        facts.append(f"{view.lines:,} {noun.lower()}")
     for key, count in (
         ("matched", view.matched),
         ("ignored", view.ignored),
         ("unknown", view.unknown),
         ("damaged", view.damaged),
-        ("samples", view.samples),
+        ("sample" if view.samples == 1 else "samples", view.samples),
     ):
         held: int | None = getattr(view.kind_bytes, key, None) if page.verbose else None
         if count:

@@ -54,6 +54,21 @@ def test_quiet_says_the_verdict_the_first_action_and_the_limit(analysis):
     ]
 
 
+@pytest.mark.parametrize(
+    ("lang", "count", "said"),
+    [
+        ("en", 1, ["1 file, ", "1 line, 1 sample"]),
+        ("en", 2, ["1 file, ", "2 lines, 2 samples"]),
+        ("ko", 1, ["파일 1개, ", "1 줄, 1 표본"]),
+    ],
+)
+def test_one_of_a_kind_is_singular(analysis, lang, count, said):
+    view = replace(analysis.files[1], lines=count, samples=count)
+    shown = render(replace(analysis, files=(view,)), TextStyle(lang=lang)) + "\n"
+    assert re.search(rf"{said[0]}\d", shown)
+    assert re.search(rf"{said[1]}[;\n]", shown)
+
+
 def test_healthy_is_short(healthy):
     shown = render(healthy, TextStyle())
     assert "VERDICT  healthy · confidence 0.97" in shown
