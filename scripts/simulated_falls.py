@@ -32,14 +32,19 @@ START = 1_000_000.0
 
 @dataclass(frozen=True)
 class Plan:
-    """One run: the server, the load before and after, and how it is watched."""
+    """One run: the server, the load before and after, and how it is watched.
+
+    `eve` is the load of the last `eve_s` before the change, where something else came first.
+    """
 
     kind: str
     server: Server
     before: Phase
+    eve: Phase
     after: Phase
     scrape_s: float
     warm_s: float
+    eve_s: float
     change_s: float
     end_s: float
 
@@ -67,10 +72,12 @@ def plan(dice: random.Random) -> Plan:
     before = _load(dice, work, pool, small)
     if kind in ("users", "think", "mix_users") and dice.random() < 0.7:
         server = replace(server, seats=max(4, round(before.users * _between(dice, 0.3, 1.2))))
-    after = _changed(dice, kind, before)
+    eve = _changed(dice, "more_users", before) if kind == "users_then_unique" else before
+    after = _changed(dice, kind, eve)
     return Plan(
-        kind, server, before, after, scrape,
+        kind, server, before, eve, after, scrape,
         warm_s=_between(dice, 10, 30) * scrape,
+        eve_s=dice.uniform(2, 15) * scrape,
         change_s=points * scrape,
         end_s=(points + dice.uniform(25, 45)) * scrape,
     )  # fmt: skip
@@ -89,6 +96,7 @@ WORKLOADS: dict[str, tuple[str, ...]] = {
     "batch": ("chat", "tenant", "documents", "agent"),
     "mix_users": ("chat", "tenant"),
     "mix_exhaust": ("chat", "tenant", "documents"),
+    "users_then_unique": ("chat", "tenant", "documents", "single", "agent"),
 }
 KINDS = tuple(WORKLOADS)
 
@@ -117,6 +125,8 @@ def _load(dice: random.Random, work: str, pool: int, small: bool) -> Phase:
 def _changed(dice: random.Random, kind: str, load: Phase) -> Phase:
     if kind in ("users", "mix_users"):
         load = replace(load, users=round(load.users * _between(dice, 2, 10)))
+    if kind == "more_users":
+        load = replace(load, users=round(load.users * _between(dice, 1.9, 5)))
     if kind == "think":
         times = _between(dice, 3, 8)
         load = replace(load, users=round(load.users * times), think_s=load.think_s * times)
@@ -129,7 +139,7 @@ def _changed(dice: random.Random, kind: str, load: Phase) -> Phase:
         users = round(load.users * _between(dice, 1.5, 6))
         output = round(load.output * _between(dice, 3, 6))
         load = replace(load, users=users, output=output, think_s=min(load.think_s, 3.0))
-    if kind in ("unique", "mix_users", "mix_exhaust"):
+    if kind in ("unique", "mix_users", "mix_exhaust", "users_then_unique"):
         load = replace(load, unique=dice.uniform(0.4, 1.0))
     if kind == "longer":
         private = round(load.private * _between(dice, 3, 7))
@@ -225,7 +235,8 @@ def fall_of(seed: int) -> Fall | None:
     model = Simulation(chosen.server, seed)
     skip = round(chosen.warm_s / chosen.scrape_s)
     phases = [
-        (chosen.warm_s + chosen.change_s, chosen.before),
+        (chosen.warm_s + chosen.change_s - chosen.eve_s, chosen.before),
+        (chosen.warm_s + chosen.change_s, chosen.eve),
         (chosen.warm_s + chosen.end_s, chosen.after),
     ]
     samples = model.run(phases, chosen.scrape_s)[skip:]

@@ -25,6 +25,8 @@ class Shape:
             there. None without pool size or token counters.
         usage: highest share of the pool in use from the onset until then; None when not observed.
         halfway: when half of the fall was reached, UTC seconds.
+        early_turnover: as `turnover`, over the first intervals: near 1 what is evicted is gone
+            within them, so that a sharp fall says nothing.
     """
 
     early: float
@@ -32,6 +34,7 @@ class Shape:
     turnover: float | None
     usage: float | None
     halfway: float
+    early_turnover: float | None
 
 
 def shape(timeline: EngineTimeline, episode: Episode, pool_tokens: float | None) -> Shape | None:
@@ -65,6 +68,11 @@ def shape(timeline: EngineTimeline, episode: Episode, pool_tokens: float | None)
         turnover=turnover(timeline, (at >= episode.onset[0]) & (at <= reached), pool_tokens),
         usage=_peak(timeline, episode.onset[0], reached),
         halfway=reached,
+        early_turnover=turnover(
+            timeline,
+            (at > episode.onset[0]) & (at <= times[:_EARLY_POINTS][-1]),
+            pool_tokens,
+        ),
     )
 
 

@@ -236,22 +236,34 @@ def test_everyone_missing_alike_speaks_for_diversity():
     assert log_odds(found)["nearly_all_hit"] < 0
 
 
-def heard(running, **changes):
+def heard(running, *, creeping=False, **changes):
     columns = traffic(hit=(0.8, 0.4)) | {"running": running}
+    if creeping:
+        columns["hit_rate"] = [0.8] * 20 + list(np.linspace(0.8, 0.0, 20))
     timeline = make_timeline(columns, **changes)
     found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
     return {witness.name: witness for witness in found.witnesses}
 
 
-def test_hits_that_hold_while_more_load_turns_the_pool_over_speak_for_capacity():
+def test_hits_that_hold_while_more_load_turns_the_pool_over_and_then_creep_down():
     # Load rises with the 13th scrape, hits break after the 20th. In between 8 scrapes write 10 x
     # 200 computed and 10 x 200 generated tokens each; 70,000 tokens are free.
-    witnesses = heard([8.0] * 12 + [40.0] * 28)
+    witnesses = heard([8.0] * 12 + [40.0] * 28, creeping=True)
     rise, held = witnesses["load_rise"], witnesses["hits_held"]
     assert (rise.before, rise.after) == (8.0, 40.0)
     assert rise.value == pytest.approx(np.log(41 / 9))
     assert held.value == pytest.approx(8 * 4000 / 70_000)
-    assert heard([8.0] * 12 + [40.0] * 28, pool_tokens=50_000)["hits_held"].log_odds > 0.5
+    sooner = heard([8.0] * 12 + [40.0] * 28, creeping=True, pool_tokens=40_000)
+    assert sooner["hits_held"].value == 1.0
+    assert sooner["hits_held"].log_odds > 0.5
+
+
+def test_hits_that_held_and_then_broke_at_once_were_not_evicted():
+    # The first three scrapes of the fall write 10 x 600 + 10 x 200 tokens each into 70,000: what
+    # was evicted in them is a third at most.
+    held = heard([8.0] * 12 + [40.0] * 28)["hits_held"]
+    assert held.value == pytest.approx(8 * 4000 / 70_000 * 3 * 8000 / 70_000)
+    assert held.log_odds < 0
 
 
 @pytest.mark.parametrize(

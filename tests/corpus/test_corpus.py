@@ -6,9 +6,9 @@ What is right, and what is a weaker answer that is right too:
 * with metrics, the cause of the verdict is the labelled one; of several, the one that took most of
   the hit rate. Where counters do not decide (an eviction by more live prefixes, the first fall of
   the mixed recording, an eviction at an unchanged load that a warm-up had hidden),
-  `insufficient-evidence` is right too if the labelled kind of loss, capacity or diversity,
-  outweighs the other; so it is where metrics alone have no hit rate at all (0.8.5 hides its
-  gauge), if that is said;
+  `insufficient-evidence` is right too if the labelled kind of loss, capacity or diversity, has at
+  least even odds (0.45 of all weights); so it is where metrics alone have no hit rate at all
+  (0.8.5 hides its gauge), if that is said;
 * a further cause is among the contributing ones or the findings, with its own onset;
 * on the log alone, or with the handful of scrapes taken by hand beside it, `insufficient-evidence`
   is always right, and so is any cause that really acted;
@@ -153,7 +153,7 @@ class Found:
             label = next(iter(recording.acted))
             kind = CAPACITY if label in CAPACITY else {label}
             for_ = sum(weight for cause, weight in verdict.candidates if cause in kind)
-            return for_ > sum(weight for cause, weight in verdict.candidates) - for_
+            return for_ >= 0.45 * sum(weight for cause, weight in verdict.candidates)
         no_rate = any(name.startswith("a hit rate") for name in verdict.missing)
         return self.way == "metrics" and recording.truth["engine"] == "V0" and no_rate
 
