@@ -19,7 +19,7 @@ if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from benchmarks.incident_set import ARCHIVES, Incident, incidents
-from benchmarks.naive import largest_change, preemptions_then_residence
+from benchmarks.naive import exhausted_and_lost, largest_change, preemptions_then_residence
 from forensics.pipeline import run
 from forensics.verdict import HEALTHY, INSUFFICIENT, Verdict
 
@@ -54,6 +54,8 @@ class Answer:
         preempted: whether the preemption regime is in the label.
         preemptions: per request after the change, by the label.
         miscounted: whether the label says that the counters fell otherwise than the requests.
+        broken: whether the label says that the preemption regime took hits, however few.
+        ruled: whether the best single rule says so.
     """
 
     id: str
@@ -67,6 +69,8 @@ class Answer:
     preempted: bool = False
     preemptions: float = 0.0
     miscounted: bool = False
+    broken: bool = False
+    ruled: bool = False
 
     @property
     def right(self) -> bool:
@@ -135,6 +139,8 @@ def diagnose(case: Incident) -> Answer:
         findings=tuple(dict.fromkeys(finding.cause for finding in analysis.findings)),
         preemptions=truth["preemptions_per_request"]["after"],
         miscounted="metric_artefact" in truth["causes"],
+        broken="preemption" in truth["causes"],
+        ruled=exhausted_and_lost(case),
         preempted=truth["saturated_time_share"] >= SATURATED
         and truth["preemptions_per_request"]["after"] >= PREEMPTED,
     )
@@ -212,6 +218,14 @@ def present(said: Sequence[bool], true: Sequence[bool]) -> tuple[tuple[int, int]
     return (both, sum(said)), (both, sum(true))
 
 
+def errors(said: Sequence[bool], true: Sequence[bool]) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Give false positives of those without and misses of those with something."""
+    pairs = list(zip(said, true, strict=True))
+    without = [a for a, b in pairs if not b]
+    missed = [not a for a, b in pairs if b]
+    return (sum(without), len(without)), (sum(missed), len(missed))
+
+
 def reported(answers: Sequence[Answer], *causes: str) -> list[bool]:
     """Tell per incident whether any of the causes is among its findings."""
     return [any(cause in a.findings for cause in causes) for a in answers]
@@ -240,6 +254,10 @@ def report(title: str, ways: dict[str, list[Answer]]) -> str:
         if name == "forensics":
             regime = reported(answers, "preemption-cliff", THRASH)
             lines += _present("preemption regime present", regime, [a.preempted for a in answers])
+            broken = [a.broken for a in answers]
+            named = ["preemption-cliff" in a.named for a in answers]
+            lines += _errors("preemption regime as a cause", named, broken)
+            lines += _errors("the same by the best rule", [a.ruled for a in answers], broken)
             counting = reported(answers, "counting-artifact")
             lines += _present(
                 "counting artefact present", counting, [a.miscounted for a in answers]
@@ -253,6 +271,11 @@ def _present(title: str, said: Sequence[bool], true: Sequence[bool]) -> list[str
         f"  {title}: precision {_share(precision)}",
         f"  {' ' * len(title)}  recall    {_share(recall)}",
     ]
+
+
+def _errors(title: str, said: Sequence[bool], true: Sequence[bool]) -> list[str]:
+    wrongly, missed = errors(said, true)
+    return [f"  {title:28s} wrongly {_share(wrongly)}   missed {_share(missed)}"]
 
 
 def _tables(result: Score) -> list[str]:

@@ -1,12 +1,13 @@
-"""Two trivial ways to diagnose a fall of the hit rate, to be compared with.
+"""Two trivial ways to diagnose a fall of the hit rate, and one rule for one cause, to compare with.
 
-Both are given the same detected fall as the product; without one they say "healthy".
+All are given the same detected fall as the product; without one they say "healthy".
 """
 
 import math
 
 from benchmarks.incident_set import Incident, main_fall
 from forensics.attribution import Figures, figures
+from forensics.attribution.physics import exhausted
 from forensics.verdict import HEALTHY
 
 # Metric -> the cause its change is taken for.
@@ -68,3 +69,18 @@ def preemptions_then_residence(case: Incident) -> str:
         and after.residence_s < before.residence_s
     )
     return "eviction-pressure" if rose or fell else "prefix-diversity-loss"
+
+
+def exhausted_and_lost(case: Incident) -> bool:
+    """Tell whether the best single rule known calls the preemption regime the cause.
+
+    At least 0.01 preemptions per request, a full pool in a quarter of the samples, and hit tokens
+    per request below 0.8 of what they were (diagnosis.md, sections 2 and 3.4).
+    """
+    windows = _windows(case)
+    if windows is None:
+        return False
+    before, after = windows
+    if before.hit_per_request is None or after.hit_per_request is None:
+        return False
+    return exhausted(after) and after.hit_per_request < 0.8 * before.hit_per_request

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.diagnosis import all_answers, present, reported, score, wilson
+from benchmarks.diagnosis import all_answers, diagnose, errors, present, reported, score, wilson
 from benchmarks.incident_set import incidents
 from forensics.attribution.combiner import combiner, probability
 from forensics.attribution.readings import Reading
@@ -50,6 +50,16 @@ def test_restarts_and_the_preemption_regime(ways):
     precision, recall = present(said, [answer.preempted for answer in answers])
     assert share(recall) == 1.0
     assert share(precision) >= 0.86
+
+
+def test_the_regime_as_a_cause_is_told_better_than_by_the_best_rule(ways):
+    answers = [*ways["forensics"], *map(diagnose, incidents(FOLDER, "development"))]
+    broken = [answer.broken for answer in answers]
+    ours = errors(["preemption-cliff" in answer.named for answer in answers], broken)
+    rule = errors([answer.ruled for answer in answers], broken)
+    assert sum(broken) == 50
+    for mine, theirs in zip(ours, rule, strict=True):
+        assert share(mine) < share(theirs)
 
 
 def test_counting_artefacts_are_reported(ways):
