@@ -15,6 +15,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
+
 if __package__ in (None, ""):
     sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
@@ -107,6 +109,7 @@ class Score:
     calibration: list[tuple[float, float, int, int]] = field(default_factory=list)
     brier: float | None = None
     ece: float | None = None
+    ece_by_chance: tuple[float, float] = (0.0, 0.0)
 
 
 def labelled(truth: dict) -> tuple[str, ...]:
@@ -188,16 +191,40 @@ def score(answers: Sequence[Answer]) -> Score:
 
 
 def _calibrate(result: Score, rated: Sequence[Answer]) -> None:
-    pairs = [(a.confidence or 0.0, float(a.right)) for a in rated]
-    result.brier = sum((p - y) ** 2 for p, y in pairs) / len(pairs)
-    result.ece = 0.0
+    said = np.array([a.confidence for a in rated], dtype=float)
+    right = np.array([a.right for a in rated], dtype=float)
+    result.brier = float(((said - right) ** 2).mean())
     for low, high in pairwise(BINS):
-        inside = [(p, y) for p, y in pairs if low <= p < high]
-        if inside:
-            said = sum(p for p, _ in inside) / len(inside)
-            right = int(sum(y for _, y in inside))
-            result.calibration.append((low, said, right, len(inside)))
-            result.ece += abs(right / len(inside) - said) * len(inside) / len(pairs)
+        inside = (said >= low) & (said < high)
+        if inside.any():
+            count = int(inside.sum())
+            result.calibration.append(
+                (low, float(said[inside].mean()), int(right[inside].sum()), count)
+            )
+    result.ece = calibration_error(said, right)
+    result.ece_by_chance = chance_error(said)
+
+
+def calibration_error(said: np.ndarray, right: np.ndarray) -> float:
+    """Give the expected calibration error: how far bins of confidence are off, by their size.
+
+    Args:
+        said: confidences 0-1, shape (n,).
+        right: 1 where the answer was right, else 0, shape (n,).
+    """
+    total = 0.0
+    for low, high in pairwise(BINS):
+        inside = (said >= low) & (said < high)
+        if inside.any():
+            total += abs(float(right[inside].mean() - said[inside].mean())) * int(inside.sum())
+    return total / said.size
+
+
+def chance_error(said: np.ndarray, draws: int = 1000) -> tuple[float, float]:
+    """Give the error that perfectly calibrated answers would show: its mean, and 19 of 20 below."""
+    random = np.random.default_rng(0)
+    found = [calibration_error(said, random.random(said.size) < said) for _ in range(draws)]
+    return float(np.mean(found)), float(np.quantile(found, 0.95))
 
 
 def wilson(successes: int, trials: int) -> tuple[float, float]:
@@ -298,7 +325,11 @@ def _tables(result: Score) -> list[str]:
             f"90 % within {errors[int(0.9 * (len(errors) - 1))]:.0f} s"
         )
     if result.ece is not None and result.brier is not None:
-        lines.append(f"  Brier {result.brier:.3f}, expected calibration error {result.ece:.3f}")
+        mean, most = result.ece_by_chance
+        lines += [
+            f"  Brier {result.brier:.3f}, expected calibration error {result.ece:.3f}",
+            f"    (were all confidences exact: {mean:.3f} on average, 19 of 20 below {most:.3f})",
+        ]
         for low, said, right, count in result.calibration:
             lines.append(f"    from {low:.1f}: said {said:.2f}, right {_share((right, count))}")
     return lines

@@ -6,9 +6,20 @@ Bounds lie two or three incidents below what was measured, so that they catch a 
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from benchmarks.diagnosis import all_answers, diagnose, errors, present, reported, score, wilson
+from benchmarks.diagnosis import (
+    all_answers,
+    calibration_error,
+    chance_error,
+    diagnose,
+    errors,
+    present,
+    reported,
+    score,
+    wilson,
+)
 from benchmarks.incident_set import incidents
 from forensics.attribution.combiner import combiner, probability
 from forensics.attribution.readings import Reading
@@ -87,6 +98,17 @@ def test_confidence_keeps_its_word(ways):
     assert figures.ece is not None
     assert figures.brier <= 0.11
     assert figures.ece <= 0.10
+
+
+def test_calibration_error_by_hand_and_by_chance():
+    # Two bins: 0.95 said and 3 of 4 right, 0.75 said and 1 of 2 right: (4 x 0.2 + 2 x 0.25) / 6.
+    said = np.array([0.95] * 4 + [0.75] * 2)
+    right = np.array([1.0, 1.0, 1.0, 0.0, 1.0, 0.0])
+    assert calibration_error(said, right) == pytest.approx((4 * 0.2 + 2 * 0.25) / 6)
+    # Of one answer said at 0.9: off by 0.1 in nine of ten draws and by 0.9 in one.
+    mean, most = chance_error(np.array([0.9]), draws=20_000)
+    assert mean == pytest.approx(0.18, abs=0.01)
+    assert most == pytest.approx(0.9)
 
 
 def test_wilson_interval_of_nine_in_ten():
