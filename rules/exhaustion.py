@@ -67,8 +67,12 @@ class Spell:
         return self.inside.end - self.inside.start
 
 
-def exhaustions(timeline: EngineTimeline) -> list[Exhaustion]:
+def exhaustions(timeline: EngineTimeline) -> tuple[Exhaustion, ...]:
     """Find the runs of an exhausted pool on one engine."""
+    return timeline.once("exhaustions", lambda: tuple(_exhaustions(timeline)))
+
+
+def _exhaustions(timeline: EngineTimeline) -> list[Exhaustion]:
     grid = timeline.grid
     if not grid.height or not timeline.has("kv_usage"):
         return []

@@ -87,6 +87,11 @@ def figures(timeline: EngineTimeline, span: Span, pool_tokens: float | None = No
         span: UTC seconds, (start, end].
         pool_tokens: N, to estimate the residence time; None when unknown.
     """
+    key = ("figures", span, pool_tokens)
+    return timeline.once(key, lambda: _figures(timeline, span, pool_tokens))
+
+
+def _figures(timeline: EngineTimeline, span: Span, pool_tokens: float | None) -> Figures:
     grid = timeline.grid.filter((pl.col("time") > span.start) & (pl.col("time") <= span.end))
     if not grid.height:
         return Figures(max(0.0, span.end - span.start), 0)

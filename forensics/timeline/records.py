@@ -1,13 +1,16 @@
 """What the timeline hands on: one grid per engine on UTC, with the meaning of each signal."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import numpy as np
 import polars as pl
 
 from forensics.diary import EngineDiary
 from forensics.evidence import Place
+
+_Made = TypeVar("_Made")
 
 # Canonical signals, the columns of `EngineTimeline.grid` beside `time` and `elapsed_s`.
 # Gauges hold the value at `time`; amounts hold what was added since the previous present point,
@@ -146,6 +149,18 @@ class EngineTimeline:
     histograms: Mapping[str, Histogram] = field(default_factory=dict)
     seen_until: float | None = None
     lines: Mapping[str, Lines] = field(default_factory=dict)
+    _known: dict[Hashable, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def once(self, key: Hashable, make: Callable[[], _Made]) -> _Made:
+        """Give what was made of this engine under a key, made at the first asking.
+
+        For what many rules ask again for each of many falls; the key names the function and all
+        else that the result depends on.
+        """
+        if key not in self._known:
+            self._known[key] = make()
+        found: _Made = self._known[key]
+        return found
 
     def has(self, signal: str) -> bool:
         """Tell whether a signal was ever observed."""

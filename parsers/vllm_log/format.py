@@ -129,7 +129,7 @@ def _read(source: Source, progress: Progress, begun: Begun | None) -> tuple[list
     def report(done: int) -> None:
         progress(source.path, done, size)
 
-    if begun is not None and (begun.path, begun.size) != (source.local_path, size):
+    if begun is not None and not begun.reads(source.local_path, size):
         begun = None
     tasks = begun.tasks if begun is not None else file_tasks(source.local_path, size)
     done = read_tasks(tasks, report, count_requests=True, workers=workers, begun=begun)

@@ -160,6 +160,10 @@ class Begun:
     workers: list[WorkerProcess]
     given: list[list[tuple[int, Task]]]
 
+    def reads(self, path: str | None, size: int) -> bool:
+        """Tell whether the workers read this file, and nobody adopted them yet."""
+        return bool(self.workers) and (self.path, self.size) == (path, size)
+
     def adopted(self) -> list[tuple[WorkerProcess, list[tuple[int, Task]]]]:
         """Hand the workers over to the caller, who closes them."""
         workers, self.workers = self.workers, []

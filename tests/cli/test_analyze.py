@@ -260,3 +260,10 @@ def test_lint_imports_nothing_heavy(tmp_path):
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert found.stdout.splitlines()[-1] == "HEAVY []"
+
+
+def test_the_package_runs_as_a_module():
+    done = subprocess.run(
+        [sys.executable, "-m", "forensics", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("forensics ")

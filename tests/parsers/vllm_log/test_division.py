@@ -252,6 +252,9 @@ def test_a_large_log_is_begun_before_it_is_recognised(tmp_path, monkeypatch, chi
     assert found.events.rows() == plain.events.rows()
     assert found.facts.rows() == plain.facts.rows()
     assert found.coverage == plain.coverage
+    # The same file named twice: the workers that began it serve the first reading only.
+    twice = parsers.read([str(path), str(path)])
+    assert twice.events.height in (found.events.height, 2 * found.events.height)
 
 
 def test_a_large_file_that_is_no_log_is_not_begun(tmp_path, monkeypatch):
