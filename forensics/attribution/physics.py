@@ -43,10 +43,12 @@ _START_UP_S = 600.0
 
 
 def exhausted(after: Figures) -> bool:
-    """Tell whether the window shows the preemption regime."""
-    return (after.saturated or 0.0) >= SATURATED_SHARE and (
-        after.preemptions_per_request or 0.0
-    ) >= PREEMPTED_SHARE
+    """Tell whether the window shows the preemption regime.
+
+    A server preempts when no block is left, so where usage was not observed the count speaks alone.
+    """
+    full = after.saturated is None or after.saturated >= SATURATED_SHARE
+    return full and (after.preemptions_per_request or 0.0) >= PREEMPTED_SHARE
 
 
 def never_filled(

@@ -131,14 +131,15 @@ def _exhausted(before: Figures, after: Figures, course: Shape | None) -> Reading
 
     Running requests that fill the pool leave nothing idle in it, so what idle blocks served is lost
     to capacity. Prompts of another length would mean other traffic as well; hits that broke while
-    the pool was nearly empty had another reason than the exhaustion that came later.
+    the pool was nearly empty had another reason than the exhaustion that came later. Where usage was
+    not watched, preemptions tell that the pool was full.
     """
-    if after.saturated is None or after.preemptions_per_request is None or course is None:
+    if after.preemptions_per_request is None or course is None:
         return None
-    if not before.prompt_len or not after.prompt_len or course.usage is None:
+    if not before.prompt_len or not after.prompt_len:
         return None
     alike = abs(math.log(after.prompt_len / before.prompt_len)) < _ALIKE
-    filling = course.usage >= _FILLING
+    filling = course.usage is None or course.usage >= _FILLING
     return Reading(float(exhausted(after) and alike and filling), before.saturated, after.saturated)
 
 

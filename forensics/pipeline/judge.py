@@ -211,7 +211,16 @@ def _too_few_requests(doubtful: tuple[Episode, ...]) -> tuple[str, ...]:
 
 def _unseen(timeline: EngineTimeline) -> tuple[str, ...]:
     """Name what health is made of and was never observed of this engine."""
-    return (*_unseen_rate(timeline), *_unseen_queue(timeline))
+    return (*_unseen_rate(timeline), *_unseen_queue(timeline), *_unseen_restart(timeline))
+
+
+def _unseen_restart(timeline: EngineTimeline) -> tuple[str, ...]:
+    """Name what the process that started last would show, where all that was watched is older."""
+    watched = [float(g["time"][-1]) for g in (timeline.grid, timeline.log_grid) if g.height]
+    started = max((mark.time for mark in timeline.marks if mark.kind == "restart"), default=0.0)
+    if not watched or started <= max(watched):
+        return ()
+    return ("samples or stats lines of the process that started last",)
 
 
 def _unseen_queue(timeline: EngineTimeline) -> tuple[str, ...]:

@@ -233,3 +233,15 @@ def test_caching_turned_off_with_a_restart_is_no_change_of_the_traffic(recorded,
     assert verdict.cause == "caching-disabled"
     assert verdict.contributing == ()
     assert verdict.onset[1] == pytest.approx(begun, abs=4.0)
+
+
+@pytest.mark.parametrize("metrics", [True, False])
+def test_server_that_is_still_starting_again_is_not_healthy(recorded, verdict_on, metrics):
+    log, series = recorded("e-restart-v032")
+    end = datetime(2026, 11, 29, 17, 29, 7, tzinfo=UTC).timestamp()
+    seen = [(labels, [p for p in points if p[0] <= end]) for labels, points in series]
+    verdict = verdict_on(
+        cut(log, "17:28:01", "17:29:07"), [one for one in seen if one[1]] if metrics else []
+    )
+    assert verdict.cause == INSUFFICIENT
+    assert verdict.missing == ("samples or stats lines of the process that started last",)
