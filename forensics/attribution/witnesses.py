@@ -131,8 +131,8 @@ def _exhausted(before: Figures, after: Figures, course: Shape | None) -> Reading
 
     Running requests that fill the pool leave nothing idle in it, so what idle blocks served is lost
     to capacity. Prompts of another length would mean other traffic as well; hits that broke while
-    the pool was nearly empty had another reason than the exhaustion that came later. Where usage was
-    not watched, preemptions tell that the pool was full.
+    the pool was nearly empty had another reason than the exhaustion that came later. Preemptions
+    tell a full pool where usage was not watched.
     """
     if after.preemptions_per_request is None or course is None:
         return None
