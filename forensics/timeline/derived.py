@@ -49,7 +49,7 @@ def derive(columns: Columns, pool_tokens: np.ndarray | None) -> None:
 
 def _hit_rate(columns: Columns) -> None:
     if "hits" in columns.values and "queries" in columns.values:
-        columns.values["counter_hit_rate"] = rates.ratio(
+        columns.values["counter_hit_rate"] = rates.share(
             columns.get("hits"), columns.get("queries")
         )
         columns.origins["counter_hit_rate"] = columns.origins["hits"]

@@ -23,6 +23,25 @@ def ratio(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
         return np.where(whole > 0, part / whole, np.nan)
 
 
+def share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
+    """Divide two amounts over the same time; clipped to 0-1, NaN where either is unknown.
+
+    An amount is what was added since the previous point of its own counter. Where a point of one
+    counter is missing, what the other added by then belongs to the next point of both; before the
+    first of both, since when either counts is not known.
+    """
+    result = np.full(part.shape, np.nan)
+    both = np.flatnonzero(~np.isnan(part) & ~np.isnan(whole))
+    if both.size:
+        starts = np.concatenate((both[:1], both[:-1] + 1))
+        added = (np.add.reduceat(np.nan_to_num(x[: both[-1] + 1]), starts) for x in (part, whole))
+        result[both] = np.clip(ratio(*added), 0.0, 1.0)
+        alone = slice(0, both[0])
+        if not (np.isnan(part[alone]) & np.isnan(whole[alone])).all():
+            result[both[0]] = np.nan
+    return result
+
+
 def per_second(amount: np.ndarray, elapsed: np.ndarray) -> np.ndarray:
     """Turn amounts into rates per second."""
     return ratio(amount, elapsed)

@@ -49,6 +49,31 @@ def test_interval_hit_rate_is_growth_over_growth(timeline_of):
     assert column(timeline, "hit_weight") == [None, 100.0, 200.0, 0.0]
 
 
+def test_a_missing_point_of_one_counter_is_made_up_for_by_the_next_of_both(timeline_of):
+    # 90 hits of two intervals belong to the 150 lookups of both, not to the 50 of the last.
+    timeline = timeline_of(
+        series("vllm:prefix_cache_queries_total", [0, 100, 200, 250, 350]),
+        series("vllm:prefix_cache_hits_total", [0, 40, None, 130, 180]),
+    )
+    assert column(timeline, "hit_rate") == [None, 0.4, None, 0.6, 0.5]
+
+
+def test_counters_whose_first_amounts_span_other_times_make_no_rate(timeline_of):
+    timeline = timeline_of(
+        series("vllm:prefix_cache_queries_total", [100, 200, 250, 350]),
+        series("vllm:prefix_cache_hits_total", [50, None, 140, 190]),
+    )
+    assert column(timeline, "hit_rate") == [None, None, None, 0.5]
+
+
+def test_more_hits_than_lookups_are_no_rate_above_one(timeline_of):
+    timeline = timeline_of(
+        series("vllm:prefix_cache_queries_total", [100, 200]),
+        series("vllm:prefix_cache_hits_total", [50, 170]),
+    )
+    assert column(timeline, "hit_rate") == [None, 1.0]
+
+
 def test_hit_rate_does_not_notice_a_reset(timeline_of):
     timeline = timeline_of(
         series("vllm:prefix_cache_queries_total", [1000, 1100, 40, 140]),
