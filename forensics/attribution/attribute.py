@@ -7,7 +7,6 @@ says how likely capacity is the larger part; only above a set probability is it 
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 
 from forensics.attribution import physics
@@ -131,15 +130,14 @@ def _weigh(
         physics.sharing_lost(episode, before, after, foot),
     )
     firm = [witness for witness in asked if witness is not None]
-    witnesses: Sequence[Witness] = sorted(
-        (*firm, *heard), key=lambda witness: (-abs(witness.log_odds), witness.name)
-    )
+    witnesses = [*firm, *heard]
     total = score + sum(witness.log_odds for witness in firm)
     requests = min(_known(before.requests), _known(after.requests))
     if not any(abs(w.log_odds) >= physics.CERTAIN for w in firm) and requests < _ENOUGH_REQUESTS:
         lost = total * (requests / _ENOUGH_REQUESTS - 1.0)
-        witnesses = [*witnesses, Witness("thin_traffic", requests, None, requests, lost)]
+        witnesses.append(Witness("thin_traffic", requests, None, requests, lost))
         total += lost
+    witnesses.sort(key=lambda witness: (-abs(witness.log_odds), witness.name))
     return total, tuple(witnesses)
 
 

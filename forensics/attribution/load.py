@@ -37,7 +37,7 @@ class Rise:
     Attributes:
         before / after: requests in the server, running and waiting, means; alike without a rise.
         held: tokens newly written from the rise until the hits began to fall, over the free pool;
-            None without a rise.
+            None without a rise, or where usage was not watched meanwhile.
     """
 
     before: float
@@ -48,7 +48,9 @@ class Rise:
 def load_rise(
     timeline: EngineTimeline, episode: Episode, course: Shape, pool_tokens: float | None
 ) -> Rise | None:
-    """Find the rise of load that a fall may have followed; None when load was not watched.
+    """Find the rise of load that a fall may have followed.
+
+    None where too few points show the load, or nothing tells how often the pool turned over.
 
     Args:
         timeline: the engine.
@@ -60,7 +62,8 @@ def load_rise(
     starts = (mark.time for mark in timeline.marks if mark.kind in _ANEW)
     begun = max((time for time in starts if time <= course.halfway), default=-np.inf)
     times = grid["time"].to_numpy()
-    live = (grid["running"] + grid["waiting"].fill_null(0.0)).to_numpy()
+    waiting = grid["waiting"] if timeline.has("waiting") else grid["waiting"].fill_null(0.0)
+    live = (grid["running"] + waiting).to_numpy()
     known = np.flatnonzero(~np.isnan(live) & (times >= begun) & (times <= course.halfway))
     if known.size < _CALM_POINTS + _RAISED_POINTS:
         return None
@@ -84,13 +87,12 @@ def _since(timeline: EngineTimeline, onset: float, pool_tokens: float | None) ->
     """Give from when on the pool had not settled yet at the onset, UTC seconds."""
     amounts = written(timeline.grid)
     times = timeline.grid["time"].to_numpy()
-    usage = timeline.grid["kv_usage"].to_numpy()
-    if pool_tokens is None or amounts is None or np.isnan(usage).all():
+    earlier = np.flatnonzero(times <= onset)[::-1]
+    usage = timeline.grid["kv_usage"].to_numpy()[earlier]
+    recent = usage[~np.isnan(usage)][:_RECENT]
+    if pool_tokens is None or amounts is None or not recent.size:
         return None
-    earlier = np.flatnonzero((times <= onset) & ~np.isnan(amounts))[::-1]
-    if not earlier.size:
-        return None
-    free = pool_tokens * (1.0 - float(np.nanmean(usage[earlier[:_RECENT]])))
+    free = pool_tokens * (1.0 - float(recent.mean()))
     total = np.cumsum(amounts[earlier])
     enough = int(np.searchsorted(total, _SETTLED * max(free, 1.0)))
     return float(times[earlier[min(enough, earlier.size - 1)]])
@@ -98,17 +100,13 @@ def _since(timeline: EngineTimeline, onset: float, pool_tokens: float | None) ->
 
 def _step(level: np.ndarray, first: int) -> int | None:
     """Find the rise that splits a series best, from an index on; None when it is no rise."""
-    best: tuple[float, int] | None = None
     total, count = np.cumsum(level), level.size
-    for split in range(first, count - _RAISED_POINTS + 1):
-        low = total[split - 1] / split
-        gain = (total[-1] - total[split - 1]) / (count - split) - low
-        score = gain * abs(gain) * split * (count - split)
-        if best is None or score > best[0]:
-            best = (score, split)
-    if best is None:
+    splits = np.arange(first, count - _RAISED_POINTS + 1)
+    if not splits.size:
         return None
-    split = best[1]
+    below = total[splits - 1]
+    gains = (total[-1] - below) / (count - splits) - below / splits
+    split = int(splits[np.argmax(gains * np.abs(gains) * splits * (count - splits))])
     low, high = level[:split], level[split:]
     gain = float(high.mean() - low.mean())
     wander = float(np.hypot(np.concatenate([low - low.mean(), high - high.mean()]).std(), _LEAST))

@@ -3,8 +3,6 @@
 A function per witness; None where it has nothing to say.
 """
 
-import numpy as np
-
 from forensics.attribution.figures import Figures
 from forensics.attribution.onset import Shape, written
 from forensics.attribution.records import Witness
@@ -124,13 +122,14 @@ def _written_since_start(timeline: EngineTimeline, until: float) -> float | None
         return None
     times = grid["time"].to_numpy()
     if float(times[0]) > begun + 2 * timeline.step_s:
-        # Scraped from after the start: complete only if nothing had been served by then.
-        known = amounts[~np.isnan(amounts)]
-        idle = known.size > 1 and float(known[0]) == 0.0
+        # Scraped from after the start: complete only if nothing was served at first either. (The
+        # first scrape itself has no amount.)
+        known = amounts[grid["generation_tokens"].is_not_null().to_numpy()]
+        idle = known.size > 0 and float(known[0]) == 0.0
         if not idle or float(times[0]) > begun + _START_UP_S:
             return None
     inside = (times > begun) & (times <= until)
-    return float(np.nansum(amounts[inside]))
+    return float(amounts[inside].sum())
 
 
 def _ratio(above: float | None, below: float | None) -> float | None:

@@ -39,7 +39,7 @@ class Attribution:
         before / after: interval hit rate in the two windows of the episode.
         parts: diversity, capacity, cold, counting, in this order.
         decided: whether the parts could be told apart at all.
-        basis: "exact" (request contents), "score" (weights only) or "event" (restart, reset).
+        basis: "exact" (request contents), "score" (limits and weights) or "event" (restart, reset).
         witnesses: what moved the split, the strongest first.
         capacity_odds: probability that capacity rather than diversity is the larger of the two;
             None where request contents or an event left nothing to weigh.

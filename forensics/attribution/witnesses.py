@@ -176,7 +176,6 @@ def _sharing(
     found: dict[str, Reading | None] = {
         "idle_hits": Reading(idle / episode.before if episode.before > 0 else 0.0),
         "loss_beyond_idle": Reading(max(0.0, episode.before - episode.level - idle)),
-        "footprint_change": _change(before, after),
     }
     if pinned >= _SHARES:
         found["unshared_footprint"] = Reading(after, before, after)

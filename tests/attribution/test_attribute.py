@@ -1,8 +1,10 @@
 """A fall in its parts: what the counters made, what an event took, and how the rest is shared."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -38,6 +40,11 @@ def traffic(hit=(0.8, 0.4), prompt=(1000.0, 1000.0), running=(8.0, 8.0), usage=(
         "hits": [p * r for p, r in zip(prompts, rate, strict=True)],
         "counter_hit_rate": rate,
     }
+
+
+def unobserved(timeline):
+    """A NaN was not observed."""
+    return replace(timeline, grid=timeline.grid.with_columns(pl.all().fill_nan(None)))
 
 
 def values(found):
@@ -88,6 +95,18 @@ def test_nothing_is_evicted_before_the_pool_was_filled_once():
     assert log_odds(found)["pool_never_filled"] == -6.0
     assert found.decided
     assert values(found)["capacity"] < 0.01
+
+
+@pytest.mark.parametrize(("first", "certain"), [(2000.0, False), (0.0, True)])
+def test_what_was_written_before_the_first_scrape_is_not_known(first, certain):
+    # Scraped from five minutes after the start on; the first scrape of counters has no amount.
+    columns = traffic()
+    for name in ("prompt_tokens", "cached_tokens", "computed_tokens", "generation_tokens"):
+        columns[name] = [np.nan, first, *columns[name][2:]]
+    marks = (Mark(START_S - 300, "start", "server start", None),)
+    timeline = unobserved(make_timeline(columns, marks=marks, pool_tokens=1_000_000))
+    found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
+    assert ("pool_never_filled" in log_odds(found)) == certain
 
 
 def test_sharing_of_running_requests_lost_is_diversity():
@@ -279,6 +298,32 @@ def test_load_that_did_not_rise_before_the_fall(running, pool):
     assert witnesses["load_rise"].value == 0.0
     assert witnesses["load_rise"].log_odds < 0
     assert "hits_held" not in witnesses
+
+
+def test_usage_that_was_not_watched_of_late_is_taken_from_before():
+    # As above, but the pool was last looked at ten scrapes and more before the hits broke.
+    columns = traffic(hit=(0.8, 0.4)) | {"running": [8.0] * 6 + [40.0] * 34}
+    columns["kv_usage"] = [0.3] * 9 + [np.nan] * 31
+    timeline = unobserved(make_timeline(columns, pool_tokens=5_000))
+    found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
+    assert {w.name: w.value for w in found.witnesses}["load_rise"] == 0.0
+
+
+def test_a_queue_that_is_seen_late_is_no_rise_of_load():
+    columns = traffic(hit=(0.8, 0.4)) | {"waiting": [np.nan] * 10 + [30.0] * 30}
+    timeline = unobserved(make_timeline(columns))
+    found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
+    assert {w.name: w.value for w in found.witnesses}["load_rise"] == 0.0
+
+
+def test_few_requests_stand_where_their_weight_puts_them():
+    columns = traffic()
+    columns["first_tokens"] = [0.5] * 40  # ten on either side: five sixths are taken off
+    timeline = make_timeline(columns)
+    found = attribute(timeline, fall_of(timeline, 0.8, 0.4), timeline.diary.epochs[0])
+    sizes = [abs(witness.log_odds) for witness in found.witnesses]
+    assert "thin_traffic" in log_odds(found)
+    assert sizes == sorted(sizes, reverse=True)
 
 
 @pytest.mark.parametrize("calm", [19, 20])
