@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from forensics.attribution import Contents, as_counted, attribute, figures
+from forensics.attribution import Contents, Figures, as_counted, attribute, figures
+from forensics.attribution.physics import exhausted
 from forensics.episodes import (
     SAME_FALL_S,
     Changes,
@@ -101,7 +102,7 @@ def judge_engine(
         tuple(judged),
         tuple(not_evaluated),
         missing,
-        () if missing else _unseen(timeline),
+        () if missing else _unseen(timeline, cases[-1].after),
     )
 
 
@@ -209,9 +210,19 @@ def _too_few_requests(doubtful: tuple[Episode, ...]) -> tuple[str, ...]:
     return (f"more requests (the hit rate went {step} on {min(counts):.0f}, which may be chance)",)
 
 
-def _unseen(timeline: EngineTimeline) -> tuple[str, ...]:
+def _unseen(timeline: EngineTimeline, whole: Figures) -> tuple[str, ...]:
     """Name what health is made of and was never observed of this engine."""
-    return (*_unseen_rate(timeline), *_unseen_queue(timeline), *_unseen_restart(timeline))
+    return (
+        *_unseen_rate(timeline),
+        *_unseen_queue(timeline),
+        *_unseen_pool(timeline, whole),
+        *_unseen_restart(timeline),
+    )
+
+
+def _unseen_pool(timeline: EngineTimeline, whole: Figures) -> tuple[str, ...]:
+    """Name the usage of a pool that counted preemptions say was full: no rule can look at it."""
+    return ("kv_usage",) if exhausted(whole) and not timeline.has("kv_usage") else ()
 
 
 def _unseen_restart(timeline: EngineTimeline) -> tuple[str, ...]:
