@@ -74,11 +74,11 @@ def exhaustions(timeline: EngineTimeline) -> tuple[Exhaustion, ...]:
 
 def _exhaustions(timeline: EngineTimeline) -> list[Exhaustion]:
     grid = timeline.grid
-    if not grid.height or not timeline.has("kv_usage"):
+    counted = counted_preemptions(grid)
+    if not grid.height or not (timeline.has("kv_usage") or counted is not None):
         return []
     times = grid["time"].to_numpy()
     usage = grid["kv_usage"].fill_null(strategy="forward").fill_null(0.0).to_numpy()
-    counted = counted_preemptions(grid)
     active = usage >= SATURATED
     if counted is not None:
         active |= counted > 0

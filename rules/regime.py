@@ -67,7 +67,7 @@ def regimes(case: Case) -> list[tuple[Spell, Case]]:
             present = (
                 spell.preemptions >= _LEAST_PREEMPTED
                 and (often is None or often >= PREEMPTED_SHARE)
-                and (seen.after.saturated or 0.0) >= SATURATED_SHARE
+                and (seen.after.saturated is None or seen.after.saturated >= SATURATED_SHARE)
             )
         if present:
             found.append((spell, seen))

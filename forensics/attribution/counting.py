@@ -109,7 +109,8 @@ def _true_rate(timeline: EngineTimeline, span: Span, rate: float, window: Figure
         return Part("rate", rate, rate, most)
     low, high = min(1.0, max(0.0, hits - (lookups - 1.0))), min(1.0, max(hits, most))
     known = _finished_rate(timeline, span, window)
-    if known is not None:
+    if known is not None:  # booked later than the counters, but never beyond what they allow
+        known = min(high, max(low, known))
         return Part("rate", known, known, known)
     value = _quiet_rate(timeline, span)
     if value is None:

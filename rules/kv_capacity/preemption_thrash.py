@@ -61,7 +61,7 @@ class PreemptionThrash:
     name = "preemption-thrash"
     title = "Repeated preemption wastes work"
     severity = Severity.CRITICAL
-    needs = ("preemptions|preemption_lower_bound|waiting", "kv_usage")
+    needs = ("preemptions|preemption_lower_bound|waiting", "kv_usage|preemptions")
     scope = "window"
 
     def __init__(self, params: PreemptionThrashParams | None = None) -> None:

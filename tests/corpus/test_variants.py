@@ -206,6 +206,8 @@ def test_full_pool_without_a_preemption_count_is_no_eviction(recorded, verdict_o
 def test_counted_preemptions_speak_without_usage(recorded, verdict_on):
     _, series = recorded("b-preemption-cliff-v032")
     assert verdict_on([], without(series, "usage_perc")).cause == "preemption-cliff"
+    _, series = recorded("h-sweep-v032/mns-128")
+    assert verdict_on([], without(series, "usage_perc")).cause == "preemption-thrash"
 
 
 @pytest.mark.parametrize(
