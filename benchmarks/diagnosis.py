@@ -10,7 +10,7 @@ part of the answer from a share of 0.2 on, in labels and in verdicts. Incidents 
 import argparse
 import math
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
@@ -194,15 +194,21 @@ def _calibrate(result: Score, rated: Sequence[Answer]) -> None:
     said = np.array([a.confidence for a in rated], dtype=float)
     right = np.array([a.right for a in rated], dtype=float)
     result.brier = float(((said - right) ** 2).mean())
+    for low, inside in _binned(said):
+        count = int(inside.sum())
+        result.calibration.append(
+            (low, float(said[inside].mean()), int(right[inside].sum()), count)
+        )
+    result.ece = calibration_error(said, right)
+    result.ece_by_chance = chance_error(said)
+
+
+def _binned(said: np.ndarray) -> Iterator[tuple[float, np.ndarray]]:
+    """Yield the lower bound of each bin that holds answers, and which those are."""
     for low, high in pairwise(BINS):
         inside = (said >= low) & (said < high)
         if inside.any():
-            count = int(inside.sum())
-            result.calibration.append(
-                (low, float(said[inside].mean()), int(right[inside].sum()), count)
-            )
-    result.ece = calibration_error(said, right)
-    result.ece_by_chance = chance_error(said)
+            yield low, inside
 
 
 def calibration_error(said: np.ndarray, right: np.ndarray) -> float:
@@ -212,12 +218,10 @@ def calibration_error(said: np.ndarray, right: np.ndarray) -> float:
         said: confidences 0-1, shape (n,).
         right: 1 where the answer was right, else 0, shape (n,).
     """
-    total = 0.0
-    for low, high in pairwise(BINS):
-        inside = (said >= low) & (said < high)
-        if inside.any():
-            total += abs(float(right[inside].mean() - said[inside].mean())) * int(inside.sum())
-    return total / said.size
+    return sum(
+        abs(float(right[inside].mean() - said[inside].mean())) * float(inside.mean())
+        for _, inside in _binned(said)
+    )
 
 
 def chance_error(said: np.ndarray, draws: int = 1000) -> tuple[float, float]:

@@ -58,7 +58,7 @@ def hits_vanished(case: Case, episode: Episode) -> bool:
     low = low_time(case, episode)
     seen = figures(case.timeline, low)
     together = seen.running is None or seen.running >= _SEVERAL
-    rows = case.timeline.grid.filter((pl.col("time") > low.start) & (pl.col("time") <= low.end))
+    rows = case.timeline.within(low.start, low.end)
     name = next((n for n in ("cached_tokens", "hits") if case.timeline.has(n)), None)
     gone = seen.hit_rate is not None and seen.hit_rate <= ZERO_RATE
     if name is not None and gone:

@@ -20,7 +20,7 @@ from forensics.attribution.onset import shape
 from forensics.attribution.records import Attribution, Part, Witness
 from forensics.attribution.witnesses import footprint, readings
 from forensics.diary import Epoch
-from forensics.episodes import Episode
+from forensics.episodes import LEAST_FALL, Episode
 from forensics.timeline import EngineTimeline
 
 # A decided split leaves the smaller part at most this share of what was to be split.
@@ -31,9 +31,7 @@ _SHARPER = 2.0
 # Windows with fewer requests say proportionally less; recordings of real servers with 80 to 100
 # requests per phase are judged in full (diagnosis.md 3.4 on its guards).
 _ENOUGH_REQUESTS = 60.0
-# A fall below this is no fall (diagnosis.md, section 0).
-_NOISE = 0.05
-# A rest this small is not worth a split: the noise limit of a fall.
+# A rest this small is not worth a split (guess).
 _NOTHING = 0.01
 
 
@@ -60,7 +58,7 @@ def attribute(
     after = figures(timeline, episode.after, pool)
     counting = counting_part(timeline, episode, before, after)
     cold = cold_part(timeline, episode)
-    doubt = counting.low < counting.high and fall - counting.high < _NOISE
+    doubt = counting.low < counting.high and fall - counting.high < LEAST_FALL
     gone = Part("cold", 0.0, 0.0, 0.0)
     if cold is not None:
         room = fall - counting.value

@@ -23,6 +23,7 @@ _HIDDEN = 0.12
 # Share of scrapes that stand for what is least hidden. Guess; in 11 labelled windows without a
 # quiet scrape the error of the estimate fell from 0.11 to 0.08.
 _LEAST_REPEATED = 0.25
+# Part of a window that must be left when requests from before it have ended. Guess.
 _SETTLED = 0.5
 
 
@@ -55,8 +56,8 @@ def counting_part(
     counters: then the difference of the two falls is counting, exactly. Without, lookups beyond the
     prompt tokens came from requests looked up again and again, and whether those were hits is not
     known: each window's true rate lies between "all of them" and "none of them", unless finished
-    requests tell what they computed. Up to 0.11.0 the
-    lookups of resumed requests are among them, and those usually hit their own blocks.
+    requests tell what they computed. Up to 0.11.0 the lookups of resumed requests are among them,
+    and those usually hit their own blocks.
 
     Args:
         timeline: the engine.
@@ -131,7 +132,7 @@ def _resumed(epoch: Epoch, window: Figures) -> float:
 
 def _counted(timeline: EngineTimeline, span: Span) -> pl.DataFrame:
     return (
-        timeline.grid.filter((pl.col("time") > span.start) & (pl.col("time") <= span.end))
+        timeline.within(span.start, span.end)
         .select("hits", "queries", "prompt_tokens")
         .drop_nulls()
         .filter(pl.col("queries") > 0)
@@ -148,7 +149,7 @@ def _finished_rate(timeline: EngineTimeline, span: Span, window: Figures) -> flo
     if span.end - start < _SETTLED * (span.end - span.start):
         return None
     rows = (
-        timeline.grid.filter((pl.col("time") > start) & (pl.col("time") <= span.end))
+        timeline.within(start, span.end)
         .select("finished", "prompt_len", "computed_len")
         .drop_nulls()
     )

@@ -92,9 +92,7 @@ def figures(timeline: EngineTimeline, span: Span, pool_tokens: float | None = No
 
 
 def _figures(timeline: EngineTimeline, span: Span, pool_tokens: float | None) -> Figures:
-    times = timeline.grid["time"].to_numpy()
-    first, end = np.searchsorted(times, (span.start, span.end), side="right")
-    grid = timeline.grid.slice(int(first), max(0, int(end - first)))
+    grid = timeline.within(span.start, span.end)
     if not grid.height:
         return Figures(max(0.0, span.end - span.start), 0)
     read = _Reader(grid)

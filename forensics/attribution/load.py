@@ -85,7 +85,7 @@ def load_rise(
 
 def _since(timeline: EngineTimeline, onset: float, pool_tokens: float | None) -> float | None:
     """Give from when on the pool had not settled yet at the onset, UTC seconds."""
-    amounts = written(timeline.grid)
+    amounts = written(timeline)
     times = timeline.grid["time"].to_numpy()
     earlier = np.flatnonzero(times <= onset)[::-1]
     usage = timeline.grid["kv_usage"].to_numpy()[earlier]

@@ -41,9 +41,7 @@ def shape(timeline: EngineTimeline, episode: Episode, pool_tokens: float | None)
     """Describe the course of a fall; None when no interval of it carries traffic."""
     weight_name = "hit_weight" if episode.signal == "hit_rate" else "queries"
     low = (
-        timeline.grid.filter(
-            (pl.col("time") > episode.onset[0]) & (pl.col("time") <= episode.after.end)
-        )
+        timeline.within(episode.onset[0], episode.after.end)
         .select("time", episode.signal, weight_name)
         .drop_nulls()
     )
@@ -76,12 +74,16 @@ def shape(timeline: EngineTimeline, episode: Episode, pool_tokens: float | None)
     )
 
 
-def written(grid: pl.DataFrame) -> np.ndarray | None:
+def written(timeline: EngineTimeline) -> np.ndarray | None:
     """Give the tokens newly written to the pool in each interval, shape (n,); None if unknown.
 
     Computed prompt tokens and generated ones; where no counter of computed tokens exists, the
     prompt tokens that were not hits.
     """
+    return timeline.once("written", lambda: _written(timeline.grid))
+
+
+def _written(grid: pl.DataFrame) -> np.ndarray | None:
     generated = grid["generation_tokens"]
     prompt = grid["prompt_tokens"]
     if generated.null_count() == grid.height or prompt.null_count() == grid.height:
@@ -106,7 +108,7 @@ def turnover(
         pool_tokens: N, None when unknown.
     """
     grid = timeline.grid
-    amounts = written(grid)
+    amounts = written(timeline)
     if pool_tokens is None or amounts is None or not timeline.has("kv_usage"):
         return None
     usage = grid["kv_usage"].to_numpy()[inside]
@@ -118,8 +120,7 @@ def turnover(
 
 
 def _peak(timeline: EngineTimeline, start: float, end: float) -> float | None:
-    inside = (pl.col("time") > start) & (pl.col("time") <= end)
-    usage = timeline.grid.filter(inside)["kv_usage"].drop_nulls().to_numpy()
+    usage = timeline.within(start, end)["kv_usage"].drop_nulls().to_numpy()
     return float(usage.max()) if usage.size else None
 
 

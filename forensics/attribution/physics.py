@@ -117,7 +117,7 @@ def _written_since_start(timeline: EngineTimeline, until: float) -> float | None
     starts = [mark.time for mark in timeline.marks if mark.kind in ("start", "restart", "reset")]
     begun = max((time for time in starts if time <= until), default=None)
     grid = timeline.grid
-    amounts = written(grid)
+    amounts = written(timeline)
     if begun is None or amounts is None or not grid.height:
         return None
     times = grid["time"].to_numpy()

@@ -150,9 +150,7 @@ def _follows(timeline: EngineTimeline, episode: Episode) -> Reading | None:
     (Hits themselves lengthen survival a little, so a weak correlation is normal.)
     """
     rows = (
-        timeline.grid.filter(
-            (pl.col("time") > episode.onset[1]) & (pl.col("time") <= episode.after.end)
-        )
+        timeline.within(episode.onset[1], episode.after.end)
         .select("hit_rate", "residence_s")
         .drop_nulls()
     )
@@ -193,12 +191,8 @@ def _near_zero(timeline: EngineTimeline, episode: Episode) -> Reading | None:
     if not names or not timeline.has("kv_usage"):
         return None
     rows = (
-        timeline.grid.filter(
-            (pl.col("time") > episode.onset[1])
-            & (pl.col("time") <= episode.after.end)
-            & (pl.col("kv_usage") < _ROOM)
-            & (pl.col("running") >= 2.0)
-        )
+        timeline.within(episode.onset[1], episode.after.end)
+        .filter((pl.col("kv_usage") < _ROOM) & (pl.col("running") >= 2.0))
         .select("hit_rate", "hit_weight", names[0])
         .drop_nulls()
     )

@@ -1,12 +1,13 @@
 """Change points → episodes: what changed, when, by how much; and runs in which a condition held."""
 
 from forensics.episodes.changes import SAME_FALL_S, Changes, changes_of
-from forensics.episodes.detect import hit_rate_episodes, judged_singly
+from forensics.episodes.detect import LEAST_FALL, hit_rate_episodes, judged_singly
 from forensics.episodes.dips import event_dips
 from forensics.episodes.records import Episode, Span
 from forensics.episodes.runs import Run, runs
 
 __all__ = [
+    "LEAST_FALL",
     "SAME_FALL_S",
     "Changes",
     "Episode",

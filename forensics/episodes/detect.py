@@ -16,7 +16,7 @@ from forensics.episodes.records import Episode, Span
 from forensics.episodes.segments import SHORTEST, Segment, noise_per_weight, segments
 from forensics.timeline import EngineTimeline
 
-LEAST_FALL = 0.05
+LEAST_FALL = 0.05  # noise limit of a fall (diagnosis.md, section 0)
 _ERRORS = 3.0
 # A dip that comes back is the deepest of some twenty places looked at, and sessions come in several
 # requests each. Guess; it takes away four of nine false alarms on 285 steady model servers.

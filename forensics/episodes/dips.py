@@ -8,6 +8,7 @@ known instant, and needs no search (diagnosis.md 1.4 and 3.2).
 import numpy as np
 import polars as pl
 
+from forensics.episodes.detect import LEAST_FALL
 from forensics.episodes.records import Episode, Span
 from forensics.episodes.segments import noise_per_weight
 from forensics.timeline import EngineTimeline
@@ -19,7 +20,6 @@ _MOST_POINTS = 8
 _LEAST_BEFORE = 2
 # An event and the first point that shows it lie within the alignment of log and metrics.
 _SLACK_POINTS = 2.0
-_LEAST_FALL = 0.05
 _FIRST_S = 180.0  # the label rule of the reference: a fall of 0.05 in the first three minutes
 # Instant and direction are given by the event, not found by a search: two errors are enough.
 _ERRORS = 2.0
@@ -71,13 +71,13 @@ def _dip(
     while (
         after.size
         and times[after[0]] <= event + _SLACK_POINTS * step
-        and (base - rate[after[0]] < _LEAST_FALL)
+        and (base - rate[after[0]] < LEAST_FALL)
     ):
         after = after[1:]
     if not after.size:
         return None
     low = after[:_MOST_POINTS]
-    back = np.flatnonzero(base - rate[low] < _LEAST_FALL)
+    back = np.flatnonzero(base - rate[low] < LEAST_FALL)
     length = int(back[0]) if back.size else low.size
     if length == 0:
         return None
@@ -85,12 +85,12 @@ def _dip(
     dip_weight = float(weight[inside].sum())
     level = float((rate[inside] * weight[inside]).sum() / dip_weight)
     error = float(np.sqrt(noise / base_weight + noise / dip_weight))
-    if base - level < max(_LEAST_FALL, _ERRORS * error):
+    if base - level < max(LEAST_FALL, _ERRORS * error):
         return None
     # A dip of a scrape or two is no incident: the first minutes as a whole must have lost hits.
     early = after[times[after] <= times[after[0]] + _FIRST_S]
     early_level = float((rate[early] * weight[early]).sum() / weight[early].sum())
-    if (base - early_level < _LEAST_FALL) is not passing:
+    if (base - early_level < LEAST_FALL) is not passing:
         return None
     first, last = int(inside[0]), int(inside[-1])
     known = np.flatnonzero(before)

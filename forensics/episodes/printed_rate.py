@@ -15,11 +15,11 @@ import numpy as np
 import polars as pl
 
 from forensics.diary import Epoch
+from forensics.episodes.detect import LEAST_FALL
 from forensics.timeline import EngineTimeline
 
 LIFETIME, STEPS, REQUESTS = "lifetime", "steps", "requests"
 _CHANGED = ((0, 9, 0), (0, 11, 1), (0, 27, 0))
-_LEAST_FALL = 0.05  # noise limit of a fall (diagnosis.md, section 0)
 _ENOUGH_POINTS = 8
 # The first lines of a process average over next to nothing.
 _UNSETTLED = 2
@@ -48,11 +48,11 @@ def printed_fall(timeline: EngineTimeline) -> str | None:
         if values.size < _ENOUGH_POINTS:
             continue
         wander = _ERRORS * _wander(values)
-        beyond = np.maximum(_LEAST_FALL, wander)
+        beyond = np.maximum(LEAST_FALL, wander)
         lowest = np.minimum.accumulate(values[::-1])[::-1]
         best, error = float(values.max()), float(wander[int(values.argmax())])
         earlier = settled.get(_meaning(epoch))
-        below = earlier is not None and earlier[0] - best >= max(_LEAST_FALL, earlier[1], error)
+        below = earlier is not None and earlier[0] - best >= max(LEAST_FALL, earlier[1], error)
         if below or bool((values - lowest >= beyond).any()):
             return spans(epoch)
         settled[_meaning(epoch)] = (best, error)

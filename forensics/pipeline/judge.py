@@ -221,17 +221,21 @@ def _unseen(timeline: EngineTimeline, whole: Figures) -> tuple[str, ...]:
 
 
 def _unseen_pool(timeline: EngineTimeline, whole: Figures) -> tuple[str, ...]:
-    """Name the usage of a pool that counted preemptions say was full: no rule can look at it."""
+    """Name the usage of a pool that nothing but counted preemptions says was full."""
     return ("kv_usage",) if exhausted(whole) and not timeline.has("kv_usage") else ()
 
 
 def _unseen_restart(timeline: EngineTimeline) -> tuple[str, ...]:
     """Name what the process that started last would show, where all that was watched is older."""
     watched = [float(g["time"][-1]) for g in (timeline.grid, timeline.log_grid) if g.height]
-    started = max((mark.time for mark in timeline.marks if mark.kind == "restart"), default=0.0)
-    if not watched or started <= max(watched):
+    if not watched or _started_last(timeline) <= max(watched):
         return ()
     return ("samples or stats lines of the process that started last",)
+
+
+def _started_last(timeline: EngineTimeline) -> float:
+    """Give when the process that ran last was started again, UTC seconds; 0 if none was."""
+    return max((mark.time for mark in timeline.marks if mark.kind == "restart"), default=0.0)
 
 
 def _unseen_queue(timeline: EngineTimeline) -> tuple[str, ...]:
@@ -249,8 +253,8 @@ def _unseen_queue(timeline: EngineTimeline) -> tuple[str, ...]:
 def _unseen_rate(timeline: EngineTimeline) -> tuple[str, ...]:
     """Name the hit rate where the process that ran last was never seen to have one."""
     grid = timeline.grid
-    started = max((mark.time for mark in timeline.marks if mark.kind == "restart"), default=0.0)
-    served = grid.filter((pl.col("time") > started) & (pl.col("generation_tokens") > 0))
+    began = _started_last(timeline)
+    served = grid.filter((pl.col("time") > began) & (pl.col("generation_tokens") > 0))
     if served.height >= _ENOUGH_POINTS:
         grid = served
     if any(grid[name].drop_nulls().len() for name in _RATES):

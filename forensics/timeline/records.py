@@ -162,6 +162,11 @@ class EngineTimeline:
         found: _Made = self._known[key]
         return found
 
+    def within(self, start: float, end: float) -> pl.DataFrame:
+        """Give the rows of the grid in (start, end], UTC seconds."""
+        first, last = np.searchsorted(self.grid["time"].to_numpy(), (start, end), side="right")
+        return self.grid.slice(int(first), max(0, int(last - first)))
+
     def has(self, signal: str) -> bool:
         """Tell whether a signal was ever observed."""
         return self.grid[signal].null_count() < self.grid.height
