@@ -1,6 +1,7 @@
 """Timelines made by hand: one row per scrape, whatever a test needs to be so."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -82,3 +83,32 @@ def fall_of(timeline: EngineTimeline, before: float, level: float, **changes: ob
     }
     fields.update(changes)
     return Episode(**fields)  # type: ignore[arg-type]
+
+
+def traffic(hit=(0.8, 0.4), prompt=(1000.0, 1000.0), running=(8.0, 8.0), usage=(0.3, 0.3)):
+    """Ten requests per scrape; tokens by source."""
+    requests = 10.0
+    prompts = halves(*(requests * p for p in prompt))
+    rate = halves(*hit)
+    return {
+        "hit_rate": rate,
+        "hit_weight": prompts,
+        "prompt_tokens": prompts,
+        "cached_tokens": [p * r for p, r in zip(prompts, rate, strict=True)],
+        "computed_tokens": [p * (1 - r) for p, r in zip(prompts, rate, strict=True)],
+        "generation_tokens": [requests * 200.0] * 40,
+        "first_tokens": [requests] * 40,
+        "finished": [requests] * 40,
+        "running": halves(*running),
+        "waiting": [0.0] * 40,
+        "kv_usage": halves(*usage),
+        "preemptions": [0.0] * 40,
+        "queries": prompts,
+        "hits": [p * r for p, r in zip(prompts, rate, strict=True)],
+        "counter_hit_rate": rate,
+    }
+
+
+def unobserved(timeline):
+    """A NaN was not observed."""
+    return replace(timeline, grid=timeline.grid.with_columns(pl.all().fill_nan(None)))

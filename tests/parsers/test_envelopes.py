@@ -1,23 +1,12 @@
 """A line says the same whatever it is wrapped in."""
 
-import importlib.util
 import json
-from pathlib import Path
 
 import polars as pl
 import pytest
 
-
-def _load(name):
-    path = Path(__file__).with_name(f"{name}.py")
-    spec = importlib.util.spec_from_file_location(f"parsers_{name}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-wrapping = _load("wrapping")
-support = _load("conftest")
+from tests.parsers import conftest as support
+from tests.parsers import wrapping
 
 LOGS = ("long-context-v032", "eviction-v085-v0", "preemption-v0112", "startup-failure-v032")
 STAMPED = {

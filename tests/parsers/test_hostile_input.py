@@ -1,10 +1,8 @@
 """Any bytes in: no exception, and every line is counted once."""
 
 import gzip
-import importlib.util
 import random
 from dataclasses import astuple
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -12,18 +10,8 @@ from hypothesis import strategies as st
 
 import parsers
 from parsers.interface import Source
-
-
-def _load(name):
-    path = Path(__file__).with_name(f"{name}.py")
-    spec = importlib.util.spec_from_file_location(f"parsers_{name}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-wrapping = _load("wrapping")
-support = _load("conftest")
+from tests.parsers import conftest as support
+from tests.parsers import wrapping
 
 PIECES = st.sampled_from(
     [

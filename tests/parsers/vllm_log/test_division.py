@@ -1,6 +1,5 @@
 """However a log is divided or packed, it gives the same rows."""
 
-import importlib.util
 import io
 from itertools import pairwise
 from pathlib import Path
@@ -15,11 +14,7 @@ from parsers.vllm_log.division import stream_tasks
 from parsers.vllm_log.file_division import Task, file_tasks
 from parsers.vllm_log.parallel import read_task, read_tasks
 from parsers.vllm_log.stretches import stretch
-
-_PATH = Path(__file__).parent.parent / "conftest.py"
-_SPEC = importlib.util.spec_from_file_location("parsers_support", _PATH)
-support = importlib.util.module_from_spec(_SPEC)
-_SPEC.loader.exec_module(support)
+from tests.parsers import conftest as support
 
 BIG = 1 << 30  # a size at which request steps are counted
 

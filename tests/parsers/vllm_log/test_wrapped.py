@@ -1,9 +1,7 @@
 """Wrapped lines that are read many at a time give the rows that they give one by one."""
 
-import importlib.util
 import io
 import json
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -12,19 +10,9 @@ from hypothesis import strategies as st
 from parsers.envelopes.shapes import Shape, Stamp, shape_of
 from parsers.vllm_log.chunks import ChunkReader
 from parsers.vllm_log.scanner import Scanner
-
-
-def _load(name):
-    path = Path(__file__).parent / f"{name}.py"
-    spec = importlib.util.spec_from_file_location(f"parsers_{path.stem}", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-bulk = _load("test_bulk")
-wrapping = _load("../wrapping")
-support = _load("../conftest")
+from tests.parsers import conftest as support
+from tests.parsers import wrapping
+from tests.parsers.vllm_log import test_bulk as bulk
 
 
 def dumped(line, **record):
