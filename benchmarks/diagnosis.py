@@ -328,15 +328,23 @@ def _tables(result: Score) -> list[str]:
             f"  onset error of right answers: median {errors[len(errors) // 2]:.0f} s, "
             f"90 % within {errors[int(0.9 * (len(errors) - 1))]:.0f} s"
         )
-    if result.ece is not None and result.brier is not None:
-        mean, most = result.ece_by_chance
-        lines += [
-            f"  Brier {result.brier:.3f}, expected calibration error {result.ece:.3f}",
-            f"    (were all confidences exact: {mean:.3f} on average, 19 of 20 below {most:.3f})",
-        ]
-        for low, said, right, count in result.calibration:
-            lines.append(f"    from {low:.1f}: said {said:.2f}, right {_share((right, count))}")
+    lines += calibration_lines(result)
     return lines
+
+
+def calibration_lines(result: Score) -> list[str]:
+    """Write how sure answers were and how often they were right; nothing where none says it."""
+    if result.ece is None or result.brier is None:
+        return []
+    mean, most = result.ece_by_chance
+    return [
+        f"  Brier {result.brier:.3f}, expected calibration error {result.ece:.3f}",
+        f"    (were all confidences exact: {mean:.3f} on average, 19 of 20 below {most:.3f})",
+        *(
+            f"    from {low:.1f}: said {said:.2f}, right {_share((right, count))}"
+            for low, said, right, count in result.calibration
+        ),
+    ]
 
 
 def _share(pair: tuple[int, int]) -> str:

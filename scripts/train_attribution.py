@@ -14,7 +14,7 @@ weight, and those with odd seeds only looked at with the finished weights.
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,9 +22,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks.incident_set import Incident, incidents, main_fall
-from forensics.attribution.combiner import probability
+from forensics.attribution.combiner import Combiner, Weight, probability
 from forensics.attribution.figures import figures
 from forensics.attribution.onset import shape
+from forensics.attribution.readings import Reading
 from forensics.attribution.witnesses import readings
 from forensics.episodes import Episode, Span
 from forensics.timeline import EngineTimeline
@@ -77,6 +78,8 @@ WITNESSES: dict[str, Expected] = {
     "reuse_gap_over_idle": Expected(1, -2.0, 1.0),
 }
 RIDGE = 0.05
+# A witness that moves nothing is left out.
+LEAST_SLOPE = 1e-3
 # The larger part is named from this probability on: chosen on the cross-validated curve.
 ANSWER_AT = 0.7
 # A missing witness must say nothing, so each is also fitted with witnesses dropped at random.
@@ -183,22 +186,7 @@ def _clipped(name: str, value: float) -> float:
     return float(np.clip(value, WITNESSES[name].low, WITNESSES[name].high))
 
 
-@dataclass(frozen=True)
-class Model:
-    """A fitted combiner: log-odds = intercept + sum of slope x (reading - center)."""
-
-    names: tuple[str, ...]
-    center: np.ndarray
-    slope: np.ndarray
-    intercept: float
-
-    def log_odds(self, x: np.ndarray) -> np.ndarray:
-        """Weigh rows of readings, shape (n, k); a NaN adds nothing."""
-        total: np.ndarray = self.intercept + np.nansum((x - self.center) * self.slope, axis=1)
-        return total
-
-
-def fit(data: Table, ridge: float = RIDGE, seed: int = 0, steps: int = 1500) -> Model:
+def fit(data: Table, ridge: float = RIDGE, seed: int = 0, steps: int = 1500) -> Combiner:
     """Fit by projected gradient; signs that contradict physics are set to zero."""
     rng = np.random.default_rng(seed)
     x, y, weight = data.x, data.share, data.weight
@@ -221,27 +209,47 @@ def fit(data: Table, ridge: float = RIDGE, seed: int = 0, steps: int = 1500) -> 
         w = w - 0.5 * (z.T @ gap + ridge * (w - pull))
         w = np.where(w * sign < 0, 0.0, w)
         b -= 0.5 * float(gap.sum())
-    return Model(data.names, center, w / spread, b)
+    weights = {
+        name: Weight(expected.low, expected.high, float(at), float(slope), expected.core)
+        for (name, expected), at, slope in zip(WITNESSES.items(), center, w / spread, strict=True)
+        if abs(slope) >= LEAST_SLOPE
+    }
+    return Combiner(b, ANSWER_AT, weights)
 
 
-def cross_validate(data: Table, folds: int = 10, repeats: int = 3) -> dict[str, float]:
+def chance_of(model: Combiner, data: Table, row: int) -> float:
+    """Give the probability of capacity that the product would give a row."""
+    heard = {
+        name: Reading(float(value))
+        for name, value in zip(data.names, data.x[row], strict=True)
+        if not np.isnan(value)
+    }
+    return probability(model.weigh(heard)[0])
+
+
+def without(data: Table, out: Set[str]) -> Table:
+    """Leave some incidents out."""
+    keep = np.array([name not in out for name in data.incident])
+    names = tuple(name for name in data.incident if name not in out)
+    return Table(data.names, data.x[keep], data.share[keep], data.weight[keep], names)
+
+
+def folds_of(ids: Sequence[str], folds: int = 10, seed: int = 0) -> list[set[str]]:
+    """Share incidents out among folds by chance."""
+    order = np.random.default_rng(seed).permutation(len(ids))
+    return [{ids[at] for at in order[fold::folds]} for fold in range(folds)]
+
+
+def cross_validate(data: Table, repeats: int = 3) -> dict[str, float]:
     """Give each incident's probability from models that did not see it; first row of each."""
     ids = sorted(set(data.incident))
     total = dict.fromkeys(ids, 0.0)
     place = {name: data.incident.index(name) for name in ids}
     for repeat in range(repeats):
-        order = np.random.default_rng(repeat).permutation(len(ids))
-        for fold in range(folds):
-            out = {ids[i] for i in order[fold::folds]}
-            keep = np.array([name not in out for name in data.incident])
-            part = Table(
-                data.names, data.x[keep], data.share[keep], data.weight[keep],
-                tuple(n for n in data.incident if n not in out),
-            )  # fmt: skip
-            model = fit(part, seed=repeat, steps=600)
+        for out in folds_of(ids, seed=repeat):
+            model = fit(without(data, out), seed=repeat, steps=600)
             for name in out:
-                odds = model.log_odds(data.x[place[name]][None, :])[0]
-                total[name] += 1.0 / (1.0 + np.exp(-odds)) / repeats
+                total[name] += chance_of(model, data, place[name]) / repeats
     return total
 
 
@@ -261,7 +269,7 @@ def curve(data: Table, chance: dict[str, float]) -> tuple[float, list[tuple[floa
     return auc, points
 
 
-def document(model: Model, answer_at: float, count: int) -> str:
+def document(model: Combiner, count: int) -> str:
     """Write the weights as the data file of the package."""
     lines = [
         "# Weights of the witnesses, log-odds towards capacity. Written by",
@@ -269,21 +277,43 @@ def document(model: Model, answer_at: float, count: int) -> str:
         "# divisible by three were held out. Signs are fixed by physics: see docs/attribution.md.",
         "",
         f"intercept = {model.intercept:.3f}",
-        f"answer_at = {answer_at}",
+        f"answer_at = {model.answer_at}",
     ]
-    for name, center, slope in zip(model.names, model.center, model.slope, strict=True):
-        if abs(slope) < 1e-3:
-            continue
+    for name, weight in model.weights.items():
         lines += [
             "",
             f"[witness.{name}]",
-            f"low = {WITNESSES[name].low}",
-            f"high = {WITNESSES[name].high}",
-            f"center = {center:.3f}",
-            f"slope = {slope:.3f}",
-            f"core = {str(WITNESSES[name].core).lower()}",
+            f"low = {weight.low}",
+            f"high = {weight.high}",
+            f"center = {weight.center:.3f}",
+            f"slope = {weight.slope:.3f}",
+            f"core = {str(weight.core).lower()}",
         ]
     return "\n".join(lines) + "\n"
+
+
+def training_rows(folder: Path) -> tuple[Table, Mapping[str, Set[str]], Table]:
+    """Read everything that the weights are fitted to.
+
+    Args:
+        folder: `tests/incidents`.
+
+    Returns:
+        The rows; the names of those of each kind that figures are shown for; rows not fitted.
+    """
+    simulated = table(incidents(folder, "development"))
+    recorded, modelled = (
+        json.loads((folder / name).read_text("utf-8"))
+        for name in ("recordings.json", "simulated.json")
+    )
+    data = with_rows(simulated, recorded, RECORDED)
+    data = with_rows(data, [row for row in modelled if not odd_seed(row)], MODELLED)
+    kinds = {
+        "simulated incidents": set(simulated.incident),
+        "real recordings": {_name(row) for row in recorded},
+    }
+    none = Table(data.names, data.x[:0], data.share[:0], data.weight[:0], ())
+    return data, kinds, with_rows(none, [row for row in modelled if odd_seed(row)], MODELLED)
 
 
 def main(arguments: list[str]) -> int:
@@ -292,33 +322,19 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args(arguments)
-    simulated = table(incidents(options.folder, "development"))
-    recorded, modelled = (
-        json.loads((options.folder / name).read_text("utf-8"))
-        for name in ("recordings.json", "simulated.json")
-    )
-    real = {_name(row) for row in recorded}
-    data = with_rows(simulated, recorded, RECORDED)
-    data = with_rows(data, [row for row in modelled if not odd_seed(row)], MODELLED)
+    data, kinds, other = training_rows(options.folder)
     chance = cross_validate(data)
-    ours = set(simulated.incident)
-    parts = (
-        ("simulated incidents", {name: p for name, p in chance.items() if name in ours}),
-        ("real recordings", {name: p for name, p in chance.items() if name in real}),
-    )
-    for title, chances in parts:
+    for title, names in kinds.items():
+        chances = {name: p for name, p in chance.items() if name in names}
         sys.stdout.write(f"{title}, cross-validated\n{_table(data, chances)}")
     model = fit(data)
-    none = Table(data.names, data.x[:0], data.share[:0], data.weight[:0], ())
-    other = with_rows(none, [row for row in modelled if odd_seed(row)], MODELLED)
-    odds = dict(zip(other.incident, model.log_odds(other.x).tolist(), strict=True))
-    unseen = {name: probability(value) for name, value in odds.items()}
+    unseen = {name: chance_of(model, other, row) for row, name in enumerate(other.incident)}
     sys.stdout.write(f"model server, odd seeds, not fitted\n{_table(other, unseen)}")
-    for name, center, slope in zip(model.names, model.center, model.slope, strict=True):
-        sys.stdout.write(f"  {name:28s} center {center:7.3f} slope {slope:7.3f}\n")
+    for name, weight in model.weights.items():
+        sys.stdout.write(f"  {name:28s} center {weight.center:7.3f} slope {weight.slope:7.3f}\n")
     if options.write:
         target = Path("forensics/attribution/weights.toml")
-        target.write_text(document(model, ANSWER_AT, len(chance)), encoding="utf-8")
+        target.write_text(document(model, len(chance)), encoding="utf-8")
     return 0
 
 
