@@ -5,6 +5,7 @@ from forensics.episodes.detect import LEAST_FALL, hit_rate_episodes, judged_sing
 from forensics.episodes.dips import event_dips
 from forensics.episodes.records import Episode, Span
 from forensics.episodes.runs import Run, runs
+from forensics.episodes.silence import busy, pauses, silences, still
 
 __all__ = [
     "LEAST_FALL",
@@ -13,9 +14,13 @@ __all__ = [
     "Episode",
     "Run",
     "Span",
+    "busy",
     "changes_of",
     "event_dips",
     "hit_rate_episodes",
     "judged_singly",
+    "pauses",
     "runs",
+    "silences",
+    "still",
 ]

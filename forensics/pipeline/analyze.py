@@ -21,7 +21,7 @@ from forensics.errors import InputError, UsageError
 from forensics.evidence import Evidence
 from forensics.pipeline import views
 from forensics.pipeline.impact import impact_of, outside_target
-from forensics.pipeline.judge import JudgedEngine, judge_engine, only_averages, window_of
+from forensics.pipeline.judge import JudgedEngine, judge_engine, reserve, window_of
 from forensics.pipeline.places import Places
 from forensics.pipeline.slow import slowest_case
 from forensics.timeline import ClockNote, EngineTimeline, Timeline
@@ -154,8 +154,9 @@ def _record(
         missing.append("samples (the metrics endpoint only describes its metrics)")
     unseen = list(dict.fromkeys(name for engine in engines for name in engine.unseen))
     slow = slowest_case(engines)
-    averaged = any(only_averages(engine.timeline) for engine in engines)
-    verdict, weighed = weigh(every, falls, missing, slow, unseen, averaged=averaged)
+    reserves = (reserve(engine.timeline) for engine in engines)
+    hidden = next((message for message in reserves if message is not None), None)
+    verdict, weighed = weigh(every, falls, missing, slow, unseen, reserve=hidden)
     places = Places(evidence, confidential=options.confidential)
     places.prepare(views.places_shown(engines, evidence))
     windows = [window_of(engine.timeline) for engine in engines]

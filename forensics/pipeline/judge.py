@@ -9,13 +9,17 @@ import polars as pl
 
 from forensics.attribution import Contents, Figures, as_counted, attribute, figures
 from forensics.attribution.physics import exhausted
+from forensics.catalog.messages import Message
 from forensics.episodes import (
     SAME_FALL_S,
     Changes,
     Episode,
     Span,
+    busy,
     changes_of,
     judged_singly,
+    pauses,
+    still,
 )
 from forensics.episodes.printed_rate import LIFETIME, REQUESTS, STEPS, printed_fall
 from forensics.timeline import EngineTimeline
@@ -29,6 +33,10 @@ _LEAST_WEIGHT = 0.05
 _ENOUGH_POINTS = 8
 # Of a request's time, what it spends in a queue that is one (guess).
 _LONG_IN_QUEUE = 0.1
+# vLLM itself complains of a step after this long.
+_PAUSE_S = 60.0
+# Around the first failed scrape: log and metrics are aligned to a stats interval only. Guess.
+_NEAR_END_S = 60.0
 _RATES = ("hit_rate", "logged_hit_rate")
 # A pool this full in this many points may have preempted; two points are a passing peak (guess).
 _FULL = 0.95
@@ -160,10 +168,18 @@ def window_of(timeline: EngineTimeline) -> tuple[float, float]:
     return (min(times), max(times)) if times else (0.0, 0.0)
 
 
-def only_averages(timeline: EngineTimeline) -> bool:
-    """Tell whether the hit rate of an engine was seen as printed averages only."""
+def reserve(timeline: EngineTimeline) -> Message | None:
+    """Say what may have happened unseen on an engine that nothing speaks against."""
     seen = {name: timeline.grid[name].drop_nulls().len() for name in _RATES}
-    return seen["hit_rate"] == 0 and seen["logged_hit_rate"] > 0
+    if seen["hit_rate"] == 0 and seen["logged_hit_rate"] > 0:
+        return Message("verdict.healthy_averaged")
+    longest = max(pauses(timeline, _PAUSE_S), key=lambda run: run.seconds, default=None)
+    if longest is None:
+        return None
+    return Message(
+        "verdict.healthy_paused",
+        {"engine": timeline.engine, "start": longest.onset[1], "seconds": longest.seconds},
+    )
 
 
 def _same(opinion: Opinion, known: Judged) -> bool:
@@ -217,6 +233,7 @@ def _unseen(timeline: EngineTimeline, whole: Figures) -> tuple[str, ...]:
         *_unseen_queue(timeline),
         *_unseen_pool(timeline, whole),
         *_unseen_restart(timeline),
+        *_unseen_end(timeline),
     )
 
 
@@ -231,6 +248,22 @@ def _unseen_restart(timeline: EngineTimeline) -> tuple[str, ...]:
     if not watched or _started_last(timeline) <= max(watched):
         return ()
     return ("samples or stats lines of the process that started last",)
+
+
+def _unseen_end(timeline: EngineTimeline) -> tuple[str, ...]:
+    """Name what would tell why a server that was at work stopped answering its scrapes."""
+    failed = next((mark for mark in timeline.marks if mark.kind == "unanswered"), None)
+    if failed is None or any(
+        mark.kind in ("stop", "engine_dead") and mark.time > failed.time - _NEAR_END_S
+        for mark in timeline.marks
+    ):
+        return ()
+    if timeline.seen_until is not None and timeline.seen_until > failed.time + _NEAR_END_S:
+        return ()
+    last = timeline.within(failed.time - _NEAR_END_S, failed.time)
+    if not busy(last).any() and bool(still(last).all()):
+        return ()
+    return ("the end of the server's log (its scrapes failed while requests were running)",)
 
 
 def _started_last(timeline: EngineTimeline) -> float:

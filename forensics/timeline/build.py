@@ -9,7 +9,7 @@ import polars as pl
 
 from forensics.diary import EngineDiary
 from forensics.diary.engines import EngineKey, EngineMap
-from forensics.evidence import Evidence
+from forensics.evidence import Evidence, Place
 from forensics.timeline.bins import bin_index
 from forensics.timeline.derived import derive
 from forensics.timeline.grid import (
@@ -37,6 +37,8 @@ _FEW_SCRAPES = 12
 # and so large a part of them (guess: below it, the finer steps of the metrics are worth more).
 _OUTSIDE_LINES = 8
 _OUTSIDE_PART = 0.2
+# Fewer failed scrapes at the end are an accident. Guess.
+_FAILED_SCRAPES = 3
 _AMOUNTS = ("aborted", "rejected", "preemption_lower_bound")
 
 
@@ -75,6 +77,7 @@ def build_engine(
     marks = list(marks_of(events, diary))
     if metrics is not None:
         marks += _reset_marks(metrics, marks)
+        marks += _unanswered(evidence, engines.of_series(evidence, key))
     empty = pl.DataFrame(schema=SCHEMA)
     return EngineTimeline(
         engine=key.name,
@@ -228,6 +231,23 @@ def _borrow_counts(metrics: Columns, events: pl.DataFrame) -> None:
             metrics.origins[signal] = counted_origin(events, kind)
         else:
             metrics.values[signal] = known
+
+
+def _unanswered(evidence: Evidence, series: pl.DataFrame) -> list[Mark]:
+    """Mark from when on scrapes failed to the end of the record, after others were answered."""
+    up = series.filter(pl.col("metric") == "up").select("series", "source")
+    if not up.height:
+        return []
+    points = evidence.samples.join(up, on="series").sort("stamp")
+    answered = points.filter(pl.col("value") > 0)["stamp"].max()
+    if not isinstance(answered, float):
+        return []
+    failed = points.filter(pl.col("stamp") > answered)
+    if failed.height < _FAILED_SCRAPES:
+        return []
+    stamp, source = float(failed["stamp"][0]), int(failed["source"][0])
+    place = Place(source, series="up", time=stamp)
+    return [Mark(stamp, "unanswered", "scrapes fail from here on", place)]
 
 
 def _reset_marks(metrics: Columns, marks: list[Mark]) -> list[Mark]:

@@ -82,7 +82,8 @@ class Mark:
     """Something that happened at an instant.
 
     `kind`: start, stop, restart, reset, sleep, wake, error, oom, engine_dead, config_change,
-    preemption_warning, version_change, shed, abort. `text` comes from this product, not from input.
+    preemption_warning, version_change, shed, abort, unanswered. `text` comes from this product, not
+    from input.
     """
 
     time: float

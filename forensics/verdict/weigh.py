@@ -26,8 +26,8 @@ _EXPLAINS_HITS = (
 )
 _FATAL = frozenset({"engine-crash", "pool-too-small", "engine-stall"})
 _FATAL_WEIGHT = 0.9
-# How sure health is where every interval was seen, and where stats lines alone were (guesses).
-_SEEN, _FROM_AVERAGES = 0.95, 0.75
+# How sure health is where all of it was seen, and where something may be hidden (guesses).
+_SEEN, _IN_PART = 0.95, 0.75
 # What merely informs explains slowness that began with it, within clocks' alignment; seconds.
 _SAME_TIME_S = 60.0
 
@@ -39,7 +39,7 @@ def weigh(
     slow: Case | None = None,
     unseen: Sequence[str] = (),
     *,
-    averaged: bool = False,
+    reserve: Message | None = None,
 ) -> tuple[Verdict, tuple[Weighing, ...]]:
     """Weigh all opinions on all engines.
 
@@ -51,7 +51,8 @@ def weigh(
         slow: the case in which a latency rose most; None when none rose.
         unseen: what was never observed at all: it keeps health from being claimed and lets a
             state speak for itself.
-        averaged: whether hits were seen as printed averages only, which hide what is short.
+        reserve: what may have happened unseen while nothing left its baseline; None when
+            nothing could.
 
     Returns:
         The verdict, and the role of each opinion in it, strongest first.
@@ -85,8 +86,9 @@ def weigh(
     if missing or unseen or states:
         named = _once(missing, unseen, *(item.opinion.missing for item in states))
         return undecided(states, ordered, named)
-    key, confidence = ("healthy_averaged", _FROM_AVERAGES) if averaged else ("healthy", _SEEN)
-    verdict = Verdict(HEALTHY, confidence, None, None, None, Message(f"verdict.{key}"))
+    confidence = _SEEN if reserve is None else _IN_PART
+    summary = reserve or Message("verdict.healthy")
+    verdict = Verdict(HEALTHY, confidence, None, None, None, summary)
     return verdict, tuple(Weighing(item, "also-observed") for item in ordered)
 
 

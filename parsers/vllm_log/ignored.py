@@ -82,6 +82,7 @@ _BEGINNINGS = (
     "Using LBHNC KV cache layout",
     "OpenMP thread binding info",
     "[shutdown] force killing sub process",
+    "[shutdown] Process manager: ",
     "Scale-out endpoints are disabled",
     "uni is not supported on CPU",
     "Pin memory is not supported on CPU",

@@ -5,7 +5,8 @@ from parsers.vllm_log.interface import Fields, LogPattern, pattern
 
 def _step(message: str) -> Fields | None:
     part, colon, step = message.removeprefix("[shutdown] ").partition(": ")
-    if not colon or "exited unexpectedly" in step:
+    # The process manager clears up after deaths too, before anything says that the engine died.
+    if not colon or "exited unexpectedly" in step or part == "Process manager":
         return None
     return {"part": part, "step": step}
 

@@ -2,8 +2,8 @@
 
 What it detects
     An engine that holds requests and makes no progress: no token generated, no prompt processed,
-    usage frozen. Also requests that wait while nothing runs in an empty pool, and stats lines that
-    stop with requests on board while the log goes on.
+    usage frozen. Also requests that wait while nothing runs in an empty pool, stats lines that stop
+    with requests on board while the log goes on, and a silence that requests waited through.
 
 Why it matters
     It looks like load (a queue, time-outs) and no load remedy helps. Clients hang until they give
@@ -48,7 +48,7 @@ import numpy as np
 import polars as pl
 
 from forensics.catalog.messages import Message
-from forensics.episodes import Run, Span, runs
+from forensics.episodes import Run, Span, busy, runs, silences, still
 from forensics.timeline import EngineTimeline, Mark
 from rules.exhibits import compare
 from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
@@ -71,6 +71,9 @@ class EngineStallParams(Params):
         weak: weight of a frozen running gauge that nothing confirms (guess).
         silent: weight of stats lines that stopped after one without throughput (guess).
         unprinted: the same after a line with throughput (guess).
+        waited: part of a silence that requests after it must have waited (guess: most of it, less
+            what the first of them came late).
+        waited_weight: weight of that; the wait is measured, why is not known (guess).
     """
 
     least_s: float = 60.0
@@ -80,6 +83,8 @@ class EngineStallParams(Params):
     weak: float = 0.45
     silent: float = 0.8
     unprinted: float = 0.6
+    waited: float = 0.5
+    waited_weight: float = 0.9
 
 
 class EngineStall:
@@ -98,7 +103,11 @@ class EngineStall:
     def evaluate(self, case: Case) -> Opinion | None:
         """Find the longest time without progress."""
         stalls = self._stalls(case.timeline, case.timeline.grid)
-        found = [*((run, self.params.weak) for run in stalls), *self._silences(case.timeline)]
+        found = [
+            *((run, self.params.weak) for run in stalls),
+            *self._silences(case.timeline),
+            *((run, self.params.waited_weight) for run in self._waited_through(case.timeline)),
+        ]
         watched = bool(found)
         found = found or self._cut_short(case.timeline)
         found = [pair for pair in found if not self._explained(case.timeline, pair[0])]
@@ -114,6 +123,8 @@ class EngineStall:
             weight = 0.9
         weight = 0.95 if idle_queue and watched else weight
         key = "ENG501.queue" if idle_queue else "ENG501.summary"
+        if alone == self.params.waited_weight:
+            key = "ENG501.waited"
         shown = list(
             compare(seen, "running", "waiting_max", "generation_tps", "prompt_tps", "usage_max")
         )
@@ -150,7 +161,7 @@ class EngineStall:
         """Give the runs of points with work on board and no progress."""
         if not grid.height:
             return []
-        holds = _busy(grid) & _still(grid)
+        holds = busy(grid) & still(grid)
         found = runs(
             grid["time"].to_numpy(), holds, timeline.step_s, self.params.least_points, bridge=0
         )
@@ -159,6 +170,19 @@ class EngineStall:
             for run in found
             if run.end - run.onset[1] + timeline.step_s >= self.params.least_s
             and self._usage_frozen(grid, run)
+        ]
+
+    def _waited_through(self, timeline: EngineTimeline) -> list[Run]:
+        """Give the times of an empty server that the requests answered next had waited through."""
+        grid = timeline.grid
+        if not (timeline.has("ttft_s") and timeline.has("first_tokens")):
+            return []
+        waits = (grid["ttft_s"] * grid["first_tokens"]).fill_null(0.0).to_numpy()
+        return [
+            run
+            for run in silences(timeline, self.params.least_s)
+            if float(waits[run.last + 1 : run.last + 3].max(initial=0.0))
+            >= self.params.waited * run.seconds
         ]
 
     def _silences(self, timeline: EngineTimeline) -> list[tuple[Run, float]]:
@@ -174,17 +198,17 @@ class EngineStall:
         ends = np.append(times[1:], timeline.seen_until)
         longest = max(self.params.least_s, 6 * timeline.step_s)
         found: list[tuple[Run, float]] = []
-        for index in np.flatnonzero(_busy(log) & (ends - times >= longest)):
+        for index in np.flatnonzero(busy(log) & (ends - times >= longest)):
             at = float(times[index])
             # A process that ended or began anew meanwhile was not silent: it was not there.
             until = min([float(ends[index]), *_process_events(timeline, at)])
             # Counters that moved meanwhile, on the metrics' own clock, prove progress.
             if until - at < longest or _moved(timeline, at, until):
                 continue
-            still = bool(_still(log)[index])
+            printed_still = bool(still(log)[index])
             start = float(times[index - 1]) if index else at
             run = Run(
-                onset=(start, at) if still else (at, at + timeline.step_s),
+                onset=(start, at) if printed_still else (at, at + timeline.step_s),
                 end=until,
                 open_ended=index == times.size - 1 and until == timeline.seen_until,
                 first=int(index),
@@ -192,7 +216,7 @@ class EngineStall:
                 baseline=Span(float(times[0]) - timeline.step_s, start) if index else None,
                 inside=Span(start, until),
             )
-            found.append((run, self.params.silent if still else self.params.unprinted))
+            found.append((run, self.params.silent if printed_still else self.params.unprinted))
         return found
 
     def _cut_short(self, timeline: EngineTimeline) -> list[tuple[Run, float]]:
@@ -202,7 +226,7 @@ class EngineStall:
             return []
         last = log.tail(1)
         waits = (last["waiting"][0] or 0.0) >= 1 and last["running"][0] == 0.0
-        if not waits or not bool(_still(last)[0]):
+        if not waits or not bool(still(last)[0]):
             return []
         before, at = float(log["time"][-2]), float(log["time"][-1])
         span = Span(before, at)
@@ -234,28 +258,9 @@ def _process_events(timeline: EngineTimeline, after: float) -> list[float]:
     return [mark.time for mark in timeline.marks if mark.kind in _ENDS_LIFE and mark.time > after]
 
 
-def _busy(grid: pl.DataFrame) -> np.ndarray:
-    """Tell where requests run or wait; shape (n,)."""
-    on_board = sum(
-        grid[name].fill_null(0.0).to_numpy() for name in ("running", "waiting", "swapped")
-    )
-    return np.asarray(on_board >= 1)
-
-
-def _still(grid: pl.DataFrame) -> np.ndarray:
-    """Tell where no token was generated or booked, and at least one of the two was observed."""
-    seen = np.zeros(grid.height, dtype=bool)
-    moved = np.zeros(grid.height, dtype=bool)
-    for name in ("generation_tokens", "prompt_tokens", "generation_tps", "prompt_tps"):
-        values = grid[name].to_numpy().astype(float)
-        seen |= ~np.isnan(values)
-        moved |= np.nan_to_num(values) > 0
-    return seen & ~moved
-
-
 def _moved(timeline: EngineTimeline, start: float, end: float) -> bool:
     """Tell whether a point between two stats lines shows progress, or no work at all."""
     inside = timeline.grid.filter(
         (pl.col("time") > start + timeline.step_s) & (pl.col("time") < end)
     )
-    return bool(inside.height) and not bool((_still(inside) & _busy(inside)).all())
+    return bool(inside.height) and not bool((still(inside) & busy(inside)).all())

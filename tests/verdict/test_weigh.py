@@ -296,7 +296,7 @@ def test_what_was_so_all_along_does_not_hide_that_requests_became_slow(
 
 def test_health_read_off_averages_is_less_sure():
     seen, _ = weigh([], [], ())
-    averaged, _ = weigh([], [], (), averaged=True)
+    averaged, _ = weigh([], [], (), reserve=Message("verdict.healthy_averaged"))
     assert (seen.cause, seen.confidence) == ("healthy", 0.95)
     assert (averaged.cause, averaged.confidence) == ("healthy", 0.75)
     assert averaged.summary.key == "verdict.healthy_averaged"
