@@ -58,13 +58,14 @@ def rows(folder: Path) -> list[dict]:
                     "capacity_share": share,
                     "before": round(episode.before, 3),
                     "after": round(episode.level, 3),
-                    "readings": _readings(timeline, episode),
+                    "readings": readings_of(timeline, episode),
                 }
             )
     return found
 
 
-def _readings(timeline: EngineTimeline, episode: Episode) -> dict[str, float]:
+def readings_of(timeline: EngineTimeline, episode: Episode) -> dict[str, float]:
+    """Read all witnesses of a fall, rounded."""
     stated = timeline.diary.at(episode.onset[1]).pool.tokens
     pool = float(stated) if stated else None
     before = figures(timeline, episode.baseline, pool)

@@ -8,7 +8,8 @@ take the wrong sign becomes zero). Each incident gives its main fall, and the sa
 recording would show it; falls of real recordings are read from `recordings.json`. The target is the
 capacity share of what was lost to capacity and diversity. Of the falls of `simulated_falls.py`,
 another population with many mixtures, those with even seeds are fitted with a twentieth of the
-weight, and those with odd seeds only looked at with the finished weights.
+weight, and those with odd seeds only looked at with the finished weights. So are a third of the
+falls of real servers under drawn loads (`live_rows.py`); the others are fitted.
 """
 
 import argparse
@@ -125,6 +126,11 @@ def table(cases: Iterable[Incident]) -> Table:
 def odd_seed(row: Mapping[str, str]) -> bool:
     """Tell whether a fall of the model server is one that nothing is fitted to."""
     return int(row["recording"].rsplit("-", 1)[1]) % 2 == 1
+
+
+def is_unseen(row: Mapping[str, str]) -> bool:
+    """Tell whether a fall under a drawn load is one that nothing is fitted to."""
+    return int(row["recording"].split("-")[1]) % 3 == 0
 
 
 def with_rows(data: Table, recorded: Sequence[Mapping[str, Any]], weight: float) -> Table:
@@ -292,28 +298,36 @@ def document(model: Combiner, count: int) -> str:
     return "\n".join(lines) + "\n"
 
 
-def training_rows(folder: Path) -> tuple[Table, Mapping[str, Set[str]], Table]:
+def training_rows(folder: Path) -> tuple[Table, Mapping[str, Set[str]], Mapping[str, Table]]:
     """Read everything that the weights are fitted to.
 
     Args:
         folder: `tests/incidents`.
 
     Returns:
-        The rows; the names of those of each kind that figures are shown for; rows not fitted.
+        The rows; by kind the names of those that figures are shown for; by kind rows not fitted.
     """
     simulated = table(incidents(folder, "development"))
-    recorded, modelled = (
-        json.loads((folder / name).read_text("utf-8"))
-        for name in ("recordings.json", "simulated.json")
+    recorded, modelled, live = (
+        json.loads((folder / f"{name}.json").read_text("utf-8"))
+        for name in ("recordings", "simulated", "live")
     )
     data = with_rows(simulated, recorded, RECORDED)
+    data = with_rows(data, [row for row in live if not is_unseen(row)], RECORDED)
     data = with_rows(data, [row for row in modelled if not odd_seed(row)], MODELLED)
     kinds = {
         "simulated incidents": set(simulated.incident),
         "real recordings": {_name(row) for row in recorded},
+        "real servers, drawn loads": {_name(row) for row in live if not is_unseen(row)},
     }
     none = Table(data.names, data.x[:0], data.share[:0], data.weight[:0], ())
-    return data, kinds, with_rows(none, [row for row in modelled if odd_seed(row)], MODELLED)
+    unseen = {
+        "real servers, drawn loads": with_rows(
+            none, [row for row in live if is_unseen(row)], RECORDED
+        ),
+        "model server": with_rows(none, [row for row in modelled if odd_seed(row)], MODELLED),
+    }
+    return data, kinds, unseen
 
 
 def main(arguments: list[str]) -> int:
@@ -322,14 +336,15 @@ def main(arguments: list[str]) -> int:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args(arguments)
-    data, kinds, other = training_rows(options.folder)
+    data, kinds, others = training_rows(options.folder)
     chance = cross_validate(data)
     for title, names in kinds.items():
         chances = {name: p for name, p in chance.items() if name in names}
         sys.stdout.write(f"{title}, cross-validated\n{_table(data, chances)}")
     model = fit(data)
-    unseen = {name: chance_of(model, other, row) for row, name in enumerate(other.incident)}
-    sys.stdout.write(f"model server, odd seeds, not fitted\n{_table(other, unseen)}")
+    for title, other in others.items():
+        unseen = {name: chance_of(model, other, row) for row, name in enumerate(other.incident)}
+        sys.stdout.write(f"{title}, not fitted\n{_table(other, unseen)}")
     for name, weight in model.weights.items():
         sys.stdout.write(f"  {name:28s} center {weight.center:7.3f} slope {weight.slope:7.3f}\n")
     if options.write:
