@@ -1,11 +1,13 @@
 """The preemption regime of a window or a spell: present, and how clearly.
 
 Thresholds are the label rules of diagnosis.md, section 3: at least 0.01 preemptions per finished
-request while the pool is full in at least a quarter of the samples.
+request while the pool is full in at least a quarter of the samples. From 0.03 on (section 2) the
+count speaks alone: a preempted request gives its blocks back, so samples of a real server's usage
+meet the pool less than full.
 """
 
 from forensics.attribution import Figures, figures
-from forensics.attribution.physics import PREEMPTED_SHARE, SATURATED_SHARE
+from forensics.attribution.physics import PREEMPTED_OFTEN, PREEMPTED_SHARE, SATURATED_SHARE
 from forensics.episodes import Span
 from rules.exhaustion import Spell, exhaustions, spells
 from rules.interface import Case
@@ -27,8 +29,11 @@ def regime_strength(window: Figures) -> float:
         return 0.0
     per_request = window.preemptions_per_request
     often = 1.0 if per_request is None else _reached(per_request, PREEMPTED_SHARE)
-    full = 1.0 if window.saturated is None else _reached(window.saturated, SATURATED_SHARE)
-    return often * full
+    if window.saturated is None:
+        return often
+    # Often enough, the count says that the pool was full between the samples of its usage.
+    between = _reached(per_request or 0.0, PREEMPTED_OFTEN)
+    return often * max(between, _reached(window.saturated, SATURATED_SHARE))
 
 
 def is_uncounted(case: Case) -> bool:

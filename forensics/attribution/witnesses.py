@@ -30,9 +30,6 @@ _ALIKE = 0.3
 _FILLING = 0.6
 # Running requests that share less than this share nothing to speak of.
 _SHARES = 0.1
-# The best single threshold of diagnosis.md, section 2: a pool that preempts this often is full
-# between samples, however few of them show it.
-_PREEMPTED = 0.03
 _LEAST_POINTS = 8
 # Below this usage the pool has room, above it only running requests keep their blocks. Guess.
 _ROOM = 0.9
@@ -143,8 +140,7 @@ def _exhausted(before: Figures, after: Figures, course: Shape | None) -> Reading
         return None
     alike = abs(math.log(after.prompt_len / before.prompt_len)) < _ALIKE
     filling = course.usage is None or course.usage >= _FILLING
-    full = exhausted(after) or after.preemptions_per_request >= _PREEMPTED
-    return Reading(float(full and alike and filling), before.saturated, after.saturated)
+    return Reading(float(exhausted(after) and alike and filling), before.saturated, after.saturated)
 
 
 def _follows(timeline: EngineTimeline, episode: Episode) -> Reading | None:
