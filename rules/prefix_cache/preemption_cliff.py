@@ -14,10 +14,11 @@ Evidence it needs
 
 How it decides
     The preemption regime is present when at least 0.01 preemptions per finished request were seen
-    and the pool was at 0.97 or more in at least a quarter of the samples. It is the cause of the
-    fall as far as the fall is a loss of capacity (attribution), not of attainable hits. The order
-    of events is not asked: the rate falls seconds before the first counted preemption, because
-    idle cached blocks are taken before running ones.
+    and the pool was at 0.97 or more in at least a quarter of the samples, or 0.03 whatever the
+    samples show: a preempted request gives its blocks back, so they may miss the full pool. It is
+    the cause of the fall as far as the fall is a loss of capacity (attribution), not of attainable
+    hits. The order of events is not asked: the rate falls seconds before the first counted
+    preemption, because idle cached blocks are taken before running ones.
 
 When it is silent
     No preemption was counted, proven or shown by conservation; or the hit rate never fell.
@@ -35,7 +36,8 @@ Versions
     lags until the victim's next output.
 
 References
-    Recordings b-, l-, k- of the corpus; diagnosis reference 1.1 and 3.4; memory model reference 4.
+    Recordings b-, l-, k- of the corpus; diagnosis reference 1.1, 2 (0.03) and 3.4; memory model
+    reference 4; falls of real servers under drawn loads (docs/attribution.md).
 """
 
 from dataclasses import dataclass

@@ -23,7 +23,8 @@ from benchmarks.diagnosis import (
 from benchmarks.incident_set import incidents
 from forensics.attribution.combiner import combiner, probability
 from forensics.attribution.readings import Reading
-from scripts.train_attribution import odd_seed
+from scripts.live_rows import recordings, rows
+from scripts.train_attribution import is_unseen, odd_seed
 
 FOLDER = Path(__file__).parents[1] / "incidents"
 
@@ -145,3 +146,22 @@ def test_the_weights_hold_on_falls_of_the_model_server_they_were_not_fitted_to()
     diversity = [p for p, truth in chances if not truth]
     wins = sum((c > d) + 0.5 * (c == d) for c in capacity for d in diversity)
     assert wins / (len(capacity) * len(diversity)) >= 0.84
+
+
+def test_the_weights_hold_on_real_servers_under_loads_they_were_not_fitted_to():
+    found = json.loads((FOLDER / "live.json").read_text("utf-8"))
+    decided = right = 0
+    for row in filter(is_unseen, found):
+        odds, _ = combiner().weigh({n: Reading(v) for n, v in row["readings"].items()})
+        chance = probability(odds)
+        if max(chance, 1 - chance) >= combiner().answer_at:
+            decided += 1
+            right += (chance >= 0.5) == (row["capacity_share"] >= 0.5)
+    assert decided >= 9
+    assert right >= decided - 1
+
+
+def test_rows_of_real_servers_are_read_as_they_are_kept():
+    archive = FOLDER / "live.tar.xz"
+    read = [row for metrics, truth in recordings(archive) for row in rows(metrics, truth)]
+    assert read == json.loads((FOLDER / "live.json").read_text("utf-8"))
