@@ -2,8 +2,8 @@
 
     python scripts/live_rows.py tests/incidents/live.tar.xz tests/incidents/live.json
 
-Each member folder holds one query_range answer of a released vLLM server (0.13.0 or 0.32.0, on a CPU,
-a tiny model with random weights, a small fixed pool) and what its client knew: when the load
+Each member folder holds one query_range answer of a released vLLM server (0.13.0 or 0.32.0, on a
+CPU, a tiny model with random weights, a small fixed pool) and what its client knew: when the load
 changed, and for every request the prompt tokens, how many the server found in its cache, and how
 many a cache without limit would have held. So the parts of each fall are exact in its own windows.
 """
