@@ -37,6 +37,8 @@ _LONG_IN_QUEUE = 0.1
 _PAUSE_S = 60.0
 # Around the first failed scrape: log and metrics are aligned to a stats interval only. Guess.
 _NEAR_END_S = 60.0
+# What the server did last: light traffic leaves a single sample without a running request.
+_LAST_POINTS = 2
 _RATES = ("hit_rate", "logged_hit_rate")
 # A pool this full in this many points may have preempted; two points are a passing peak (guess).
 _FULL = 0.95
@@ -260,7 +262,7 @@ def _unseen_end(timeline: EngineTimeline) -> tuple[str, ...]:
         return ()
     if timeline.seen_until is not None and timeline.seen_until > failed.time + _NEAR_END_S:
         return ()
-    last = timeline.within(failed.time - _NEAR_END_S, failed.time)
+    last = timeline.within(failed.time - _NEAR_END_S, failed.time).tail(_LAST_POINTS)
     if not busy(last).any() and bool(still(last).all()):
         return ()
     return ("the end of the server's log (its scrapes failed while requests were running)",)

@@ -20,7 +20,9 @@ How it decides
     vLLM's own complaint make it strong, and so do stats lines that stopped, since any progress
     would have printed another one. A frozen gauge with nothing waiting is weak, because gauges are
     not updated while an engine has nothing to do. So is a log that ends with a line of requests
-    that wait while nothing runs and nothing moved: what came after is not known.
+    that wait while nothing runs and nothing moved: what came after is not known. An engine that
+    froze between two reports shows an empty server; if one of the first requests answered after
+    such a silence had waited for half of it, it was none.
 
 When it is silent
     Anything moves, usage rises (a very long prompt is computed in chunks and booked at its end),
@@ -56,6 +58,8 @@ from rules.windows import seen_in
 
 _ENDINGS = ("restart", "engine_dead", "stall", "error")
 _ENDS_LIFE = ("start", "restart", "stop", "engine_dead", "oom")
+# The requests that waited are answered at once; the first scrape after may have been missed. Guess.
+_NEXT_POINTS = 3
 _QUIET = ("stop", "sleep", "start", "stats_disabled", "engine_dead", "oom")
 
 
@@ -71,8 +75,8 @@ class EngineStallParams(Params):
         weak: weight of a frozen running gauge that nothing confirms (guess).
         silent: weight of stats lines that stopped after one without throughput (guess).
         unprinted: the same after a line with throughput (guess).
-        waited: part of a silence that requests after it must have waited (guess: most of it, less
-            what the first of them came late).
+        waited: part of a silence that a request answered after it must have waited (guess: most of
+            it, less what the first of them came late).
         waited_weight: weight of that; the wait is measured, why is not known (guess).
     """
 
@@ -174,16 +178,17 @@ class EngineStall:
 
     def _waited_through(self, timeline: EngineTimeline) -> list[Run]:
         """Give the times of an empty server that the requests answered next had waited through."""
-        grid = timeline.grid
-        if not (timeline.has("ttft_s") and timeline.has("first_tokens")):
+        waits = timeline.histograms.get("ttft_s")
+        if waits is None:
             return []
-        waits = (grid["ttft_s"] * grid["first_tokens"]).fill_null(0.0).to_numpy()
-        return [
-            run
-            for run in silences(timeline, self.params.least_s)
-            if float(waits[run.last + 1 : run.last + 3].max(initial=0.0))
-            >= self.params.waited * run.seconds
-        ]
+        found: list[Run] = []
+        for run in silences(timeline, self.params.least_s):
+            # A request counts only in a bucket all of which is above the wait that is asked for.
+            below = np.flatnonzero(waits.edges >= self.params.waited * run.seconds)
+            counts = waits.over(run.end, run.end + _NEXT_POINTS * timeline.step_s)
+            if below.size > 1 and counts[-1] - counts[below[0]] >= 1:
+                found.append(run)
+        return found
 
     def _silences(self, timeline: EngineTimeline) -> list[tuple[Run, float]]:
         """Give the times in which stats lines stopped with work on board and the log went on.
