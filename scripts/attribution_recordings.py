@@ -8,9 +8,12 @@ of cause, and restarts, are left out. Only the readings of the witnesses are kep
 """
 
 import json
+import math
 import sys
+from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from benchmarks.incident_set import read_timeline
 from forensics.attribution.figures import figures
@@ -51,28 +54,46 @@ def rows(folder: Path) -> list[dict]:
     for number, episode in enumerate(hit_rate_episodes(timeline)):
         share = label(truth, episode)
         if share is not None:
-            found.append(
-                {
-                    "recording": folder.name,
-                    "fall": number,
-                    "capacity_share": share,
-                    "before": round(episode.before, 3),
-                    "after": round(episode.level, 3),
-                    "readings": readings_of(timeline, episode),
-                }
-            )
+            found.append(row_of(folder.name, number, share, timeline, episode))
     return found
 
 
+def row_of(
+    recording: str, number: int, share: float, timeline: EngineTimeline, episode: Episode
+) -> dict[str, Any]:
+    """Give the row that is kept of a labelled fall: its capacity share and what was read of it."""
+    read = readings_of(timeline, episode)
+    return {
+        "recording": recording,
+        "fall": number,
+        "capacity_share": round(share, 3),
+        "before": round(episode.before, 3),
+        "after": round(episode.level, 3),
+        "readings": {name: round(read[name], 4) for name in sorted(read)},
+    }
+
+
+def capacity_share(diversity: float, capacity: float) -> float:
+    """Give the capacity share of what diversity and capacity took; one at least took something."""
+    lost, missed = max(0.0, capacity), max(0.0, diversity)
+    return lost / (lost + missed)
+
+
+def write_rows(target: Path, rows: Iterable[dict[str, Any]]) -> None:
+    """Write rows, one a line."""
+    text = ",\n".join(json.dumps(row, separators=(",", ":")) for row in rows)
+    target.write_text(f"[\n{text}\n]\n", encoding="utf-8")
+
+
 def readings_of(timeline: EngineTimeline, episode: Episode) -> dict[str, float]:
-    """Read all witnesses of a fall, rounded."""
+    """Read all witnesses of a fall; one that was not observed is left out."""
     stated = timeline.diary.at(episode.onset[1]).pool.tokens
     pool = float(stated) if stated else None
     before = figures(timeline, episode.baseline, pool)
     after = figures(timeline, episode.after, pool)
     course = shape(timeline, episode, pool)
     found = readings(timeline, episode, before, after, course, pool)
-    return {name: round(found[name].value, 4) for name in sorted(found)}
+    return {name: one.value for name, one in found.items() if math.isfinite(one.value)}
 
 
 def main(arguments: list[str]) -> int:

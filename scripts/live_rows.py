@@ -18,7 +18,7 @@ from typing import Any
 
 from benchmarks.incident_set import PRESENT, read_timeline
 from forensics.episodes import Episode, Span, hit_rate_episodes
-from scripts.attribution_recordings import readings_of
+from scripts.attribution_recordings import capacity_share, row_of, write_rows
 
 
 def recordings(archive: Path) -> Iterator[tuple[Path, Mapping[str, Any]]]:
@@ -56,23 +56,14 @@ def rows(metrics: Path, truth: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         diversity, capacity = parts(truth, episode)
         if max(diversity, capacity) < PRESENT:
             continue
-        lost, missed = max(0.0, capacity), max(0.0, diversity)
-        yield {
-            "recording": metrics.parent.name,
-            "fall": number,
-            "capacity_share": round(lost / (lost + missed), 3),
-            "before": round(episode.before, 3),
-            "after": round(episode.level, 3),
-            "readings": readings_of(timeline, episode),
-        }
+        share = capacity_share(diversity, capacity)
+        yield row_of(metrics.parent.name, number, share, timeline, episode)
 
 
 def main(arguments: list[str]) -> int:
     """Write the rows of all recordings in an archive."""
     source, target = (Path(argument) for argument in arguments)
-    found = [row for metrics, truth in recordings(source) for row in rows(metrics, truth)]
-    text = ",\n".join(json.dumps(one, separators=(",", ":")) for one in found)
-    target.write_text(f"[\n{text}\n]\n", encoding="utf-8")
+    write_rows(target, (row for found in recordings(source) for row in rows(*found)))
     return 0
 
 

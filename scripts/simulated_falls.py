@@ -7,7 +7,6 @@ sessions, tenants and documents, 2 to 15 s scrapes. A fall is labelled by what h
 windows: the attainable rate fell (diversity), or the gap to it grew (capacity).
 """
 
-import json
 import random
 import sys
 from dataclasses import dataclass, replace
@@ -15,14 +14,12 @@ from pathlib import Path
 
 import numpy as np
 
-from forensics.attribution.figures import figures
-from forensics.attribution.onset import shape
-from forensics.attribution.witnesses import readings
 from forensics.diary import EngineDiary, Epoch, KvPool
 from forensics.episodes import Episode, hit_rate_episodes
 from forensics.timeline import EngineTimeline, Histogram, Origin
 from forensics.timeline.derived import derive
 from forensics.timeline.grid import Columns
+from scripts.attribution_recordings import capacity_share, row_of, write_rows
 from scripts.simulated_server import Arrival, Phase, Sample, Server, Simulation
 
 EDGES = np.array([1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10000, 20000, np.inf])
@@ -264,34 +261,14 @@ def row(seed: int) -> dict | None:
     fall = fall_of(seed)
     if fall is None:
         return None
-    chosen, timeline, episode = fall.plan, fall.timeline, fall.episode
-    diversity, capacity = fall.diversity, fall.capacity
-    pool = float(chosen.server.pool)
-    before = figures(timeline, episode.baseline, pool)
-    after = figures(timeline, episode.after, pool)
-    course = shape(timeline, episode, pool)
-    found = readings(timeline, episode, before, after, course, pool)
-    lost, missed = max(0.0, capacity), max(0.0, diversity)
-    return {
-        "recording": f"{chosen.kind}-{seed}",
-        "fall": 0,
-        "capacity_share": round(lost / (lost + missed), 3),
-        "before": round(episode.before, 3),
-        "after": round(episode.level, 3),
-        "readings": {
-            name: round(found[name].value, 4)
-            for name in sorted(found)
-            if np.isfinite(found[name].value)
-        },
-    }
+    share = capacity_share(fall.diversity, fall.capacity)
+    return row_of(f"{fall.plan.kind}-{seed}", 0, share, fall.timeline, fall.episode)
 
 
 def main(arguments: list[str]) -> int:
     """Run as many plans as asked for and write the falls."""
     count, target = int(arguments[0]), Path(arguments[1])
-    rows = [found for seed in range(count) if (found := row(seed)) is not None]
-    text = ",\n".join(json.dumps(one, separators=(",", ":")) for one in rows)
-    target.write_text(f"[\n{text}\n]\n", encoding="utf-8")
+    write_rows(target, (found for seed in range(count) if (found := row(seed)) is not None))
     return 0
 
 

@@ -25,11 +25,10 @@ import numpy as np
 from benchmarks.incident_set import Incident, incidents, main_fall
 from forensics.attribution.combiner import Combiner, Weight, probability
 from forensics.attribution.figures import figures
-from forensics.attribution.onset import shape
 from forensics.attribution.readings import Reading
-from forensics.attribution.witnesses import readings
 from forensics.episodes import Episode, Span
 from forensics.timeline import EngineTimeline
+from scripts.attribution_recordings import readings_of
 
 
 @dataclass(frozen=True)
@@ -116,7 +115,8 @@ def table(cases: Iterable[Incident]) -> Table:
         timeline, episode = fall
         views = [episode, *_shorter(timeline, episode)]
         for view in views:
-            rows.append(_row(timeline, view, names))
+            read = readings_of(timeline, view)
+            rows.append([_clipped(name, read.get(name, np.nan)) for name in names])
             shares.append(share)
             weights.append(1.0 / len(views))
             ids.append(case.id)
@@ -172,20 +172,6 @@ def _shorter(timeline: EngineTimeline, episode: Episode) -> list[Episode]:
             )
         )  # fmt: skip
     return views
-
-
-def _row(timeline: EngineTimeline, episode: Episode, names: tuple[str, ...]) -> list[float]:
-    stated = timeline.diary.at(episode.onset[1]).pool.tokens
-    pool = float(stated) if stated else None
-    before = figures(timeline, episode.baseline, pool)
-    after = figures(timeline, episode.after, pool)
-    course = shape(timeline, episode, pool)
-    found = readings(timeline, episode, before, after, course, pool)
-    row = []
-    for name in names:
-        reading = found.get(name)
-        row.append(_clipped(name, reading.value if reading else np.nan))
-    return row
 
 
 def _clipped(name: str, value: float) -> float:

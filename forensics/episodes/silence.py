@@ -72,7 +72,7 @@ def pauses(timeline: EngineTimeline, least_s: float) -> Iterator[Run]:
             timeline.within(end, end + run.seconds + timeline.step_s),
         )
         if all(
-            float(side[name].sum()) >= _ENOUGH and not still(side).mean() > 1.0 - _STEADY
+            float(side[name].sum()) >= _ENOUGH and still(side).mean() <= 1.0 - _STEADY
             for side in sides
         ):
             yield run

@@ -107,10 +107,11 @@ class EngineStall:
     def evaluate(self, case: Case) -> Opinion | None:
         """Find the longest time without progress."""
         stalls = self._stalls(case.timeline, case.timeline.grid)
+        waited_through = self._waited_through(case.timeline)
         found = [
             *((run, self.params.weak) for run in stalls),
             *self._silences(case.timeline),
-            *((run, self.params.waited_weight) for run in self._waited_through(case.timeline)),
+            *((run, self.params.waited_weight) for run in waited_through),
         ]
         watched = bool(found)
         found = found or self._cut_short(case.timeline)
@@ -127,7 +128,7 @@ class EngineStall:
             weight = 0.9
         weight = 0.95 if idle_queue and watched else weight
         key = "ENG501.queue" if idle_queue else "ENG501.summary"
-        if alone == self.params.waited_weight:
+        if run in waited_through:
             key = "ENG501.waited"
         shown = list(
             compare(seen, "running", "waiting_max", "generation_tps", "prompt_tps", "usage_max")
