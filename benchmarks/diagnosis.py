@@ -24,6 +24,7 @@ from benchmarks.incident_set import ARCHIVES, Incident, incidents
 from benchmarks.naive import exhausted_and_lost, largest_change, preemptions_then_residence
 from forensics.pipeline import run
 from forensics.verdict import HEALTHY, INSUFFICIENT, Verdict
+from rules.regime import REGIME
 
 CAUSES = {
     "preemption": "preemption-cliff",
@@ -53,6 +54,7 @@ class Answer:
         confidence: 0-1; None for ways that give none.
         onset_error_s: distance of the onset interval from the labelled change; None without onset.
         findings: every cause reported, whatever its part in the verdict.
+        regime: whether a finding says so of all the time since the change.
         preempted: whether the preemption regime is in the label.
         preemptions: per request after the change, by the label.
         miscounted: whether the label says that the counters fell otherwise than the requests.
@@ -68,6 +70,7 @@ class Answer:
     confidence: float | None = None
     onset_error_s: float | None = None
     findings: tuple[str, ...] = ()
+    regime: bool = False
     preempted: bool = False
     preemptions: float = 0.0
     miscounted: bool = False
@@ -140,6 +143,11 @@ def diagnose(case: Incident) -> Answer:
         confidence=verdict.confidence,
         onset_error_s=_distance(verdict.onset, truth["change_at_unix"]),
         findings=tuple(dict.fromkeys(finding.cause for finding in analysis.findings)),
+        regime=any(
+            item.note is not None and item.note.key == REGIME
+            for finding in analysis.findings
+            for item in finding.exhibits
+        ),
         preemptions=truth["preemptions_per_request"]["after"],
         miscounted="metric_artefact" in truth["causes"],
         broken="preemption" in truth["causes"],
@@ -283,8 +291,11 @@ def report(title: str, ways: dict[str, list[Answer]]) -> str:
     for name, answers in ways.items():
         lines += ["", name, *_tables(score(answers))]
         if name == "forensics":
-            regime = reported(answers, "preemption-cliff", THRASH)
-            lines += _present("preemption regime present", regime, [a.preempted for a in answers])
+            preempted = [a.preempted for a in answers]
+            regime = [a.regime for a in answers]
+            lines += _present("preemption regime present", regime, preempted)
+            spells = reported(answers, "preemption-cliff", THRASH)
+            lines += _present("the same by any spell of it reported", spells, preempted)
             broken = [a.broken for a in answers]
             named = ["preemption-cliff" in a.named for a in answers]
             lines += _errors("preemption regime as a cause", named, broken)

@@ -6,18 +6,28 @@ count speaks alone: a preempted request gives its blocks back, so samples of a r
 meet the pool less than full.
 """
 
+from dataclasses import replace
+
 from forensics.attribution import Figures, figures
 from forensics.attribution.physics import PREEMPTED_OFTEN, PREEMPTED_SHARE, SATURATED_SHARE
-from forensics.episodes import Span
+from forensics.catalog.messages import Message
+from forensics.episodes import Span, hit_rate_episodes
 from rules.exhaustion import Spell, exhaustions, spells
-from rules.interface import Case
+from rules.exhibits import compare
+from rules.interface import Case, Exhibit
 from rules.windows import seen_in
+
+REGIME = "note.regime"
+SPELLS = "note.regime_spells"
 
 _LEAST_PREEMPTED = 2  # a single one may be chance
 # The rate falls some seconds before the pool is full (observed.md 1: up to 14 s before the first
 # counted preemption); a fall this much earlier than the pressure itself is another event. Guess.
 LEAST_LEAD_S = 12.0
 LEAST_LEAD_POINTS = 4.0
+# Every tenth request preempted is a regime, whatever the samples of usage met (guess; in 320
+# labelled incidents and 300 simulated falls none that was full in less than a quarter had 0.06).
+_EVERY_TENTH = 0.1
 
 
 def regime_strength(window: Figures) -> float:
@@ -47,6 +57,15 @@ def is_uncounted(case: Case) -> bool:
     return full and case.after.preemptions is None and not warned
 
 
+def _is_regime(window: Figures) -> bool:
+    """Tell by the rule of the labels; what was not observed does not speak against it."""
+    often = window.preemptions_per_request
+    full = window.saturated is None or window.saturated >= SATURATED_SHARE
+    if often is None:
+        return full
+    return often >= _EVERY_TENTH or (full and often >= PREEMPTED_SHARE)
+
+
 def _reached(value: float, threshold: float) -> float:
     """Give 1 from the threshold on, 0 up to 0.8 of it: a narrow band, since labels are crisp."""
     return min(1.0, max(0.0, 5.0 * value / threshold - 4.0))
@@ -68,12 +87,7 @@ def regimes(case: Case) -> list[tuple[Spell, Case]]:
         if spell.preemptions is None:
             present = spell.conserved >= _LEAST_PREEMPTED
         else:
-            often = seen.after.preemptions_per_request
-            present = (
-                spell.preemptions >= _LEAST_PREEMPTED
-                and (often is None or often >= PREEMPTED_SHARE)
-                and (seen.after.saturated is None or seen.after.saturated >= SATURATED_SHARE)
-            )
+            present = spell.preemptions >= _LEAST_PREEMPTED and _is_regime(seen.after)
         if present:
             found.append((spell, seen))
     return found
@@ -103,3 +117,31 @@ def regime_share(case: Case) -> float:
         return present
     earlier = (episode.before - calm) / (episode.before - episode.level)
     return present * (1.0 - min(1.0, max(0.0, earlier)))
+
+
+def course(case: Case, inside: Span) -> tuple[Exhibit, ...]:
+    """Tell a regime from mere spells of it: all the time from the change to the data's end.
+
+    By the rule of the labels (0.01 per finished request, a full pool in a quarter of the samples);
+    `REGIME` or `SPELLS` is the key of the exhibits' notes.
+
+    Args:
+        case: any case of the engine.
+        inside: a time under pressure. The change is where the first fall of the hit rate began that
+            touches it, else where the pressure began.
+    """
+    timeline = case.timeline
+    around = (
+        fall.onset[0]
+        for fall in hit_rate_episodes(timeline)
+        if fall.onset[0] <= inside.end and fall.end >= inside.start
+    )
+    since = min((inside.start, *around))
+    seen = figures(timeline, Span(since, float(timeline.grid["time"][-1])))
+    if seen.preemptions is None:
+        return ()
+    note = Message(REGIME if _is_regime(seen) else SPELLS, {"since": since})
+    shown = compare(
+        replace(case, before=None, after=seen), "saturated", "preemptions_per_request", note=note
+    )
+    return tuple(replace(item, signal=f"{item.signal}_since") for item in shown)

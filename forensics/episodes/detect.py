@@ -62,6 +62,10 @@ def hit_rate_falls(timeline: EngineTimeline, signal: str = "hit_rate") -> Falls:
         timeline: the engine.
         signal: ``hit_rate``, or ``counter_hit_rate`` to find falls that only the counters show.
     """
+    return timeline.once(("hit_rate_falls", signal), lambda: _carried(timeline, signal))
+
+
+def _carried(timeline: EngineTimeline, signal: str) -> Falls:
     found = _all_falls(timeline, signal)
     uncarried = [item for item in found if not _is_carried(item)]
     return Falls(

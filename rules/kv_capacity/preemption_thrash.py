@@ -13,8 +13,10 @@ Evidence it needs
 
 How it decides
     Runs no further apart than they last are one spell. In it, at least 0.7 preemptions per minute
-    and 0.01 per finished request, with the pool full in a quarter of the points; or two or more
-    stats intervals that only preemption explains.
+    and 0.01 per finished request, with the pool full in a quarter of the points (or 0.1 per
+    request, whatever the samples met); or two or more stats intervals that only preemption
+    explains. The same rule over all the time since the change says whether it is a regime or a
+    spell.
 
 When it is silent
     Nothing was preempted, or the pool was full for moments only: passing peaks are no regime.
@@ -40,7 +42,7 @@ from rules.actions import admission_limit, grow_pool, lower_batch
 from rules.exhaustion import Spell
 from rules.exhibits import compare
 from rules.interface import Case, Exhibit, Opinion, Params, Severity
-from rules.regime import regimes
+from rules.regime import course, regimes
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +102,11 @@ class PreemptionThrash:
             ),
             onset=worst.pressure_onset,
             end=worst.end,
-            for_=(*shown, *compare(seen, "ttft_s", "decode_s", "itl_s")),
+            for_=(
+                *shown,
+                *course(case, worst.inside),
+                *compare(seen, "ttft_s", "decode_s", "itl_s"),
+            ),
             against=compare(seen, "hit_rate"),
             actions=(lower_batch(case, 1), admission_limit(case, 2), grow_pool(case, 3)),
             missing=() if counted else ("preemptions",),

@@ -15,7 +15,8 @@ Evidence it needs
 How it decides
     The preemption regime is present when at least 0.01 preemptions per finished request were seen
     and the pool was at 0.97 or more in at least a quarter of the samples, or 0.03 whatever the
-    samples show: a preempted request gives its blocks back, so they may miss the full pool. It is
+    samples show: a preempted request gives its blocks back, so they may miss the full pool. Of all
+    the time since the change the exhibits say whether it was a regime or spells of it. It is
     the cause of the fall as far as the fall is a loss of capacity (attribution), not of attainable
     hits. The order of events is not asked: the rate falls seconds before the first counted
     preemption, because idle cached blocks are taken before running ones.
@@ -49,7 +50,7 @@ from rules.exhaustion import Spell
 from rules.exhibits import compare
 from rules.interface import Case, Exhibit, Opinion, Params, Severity
 from rules.prefix_cache.strength import lacking, strength
-from rules.regime import regime_share, regimes
+from rules.regime import course, regime_share, regimes
 from rules.testimony import spoken
 from rules.windows import rate_is_seen
 from rules.workload import workload
@@ -119,6 +120,7 @@ class PreemptionCliff:
             end=case.episode.end if case.episode.recovered else None,
             for_=(
                 *compare(case, "preemptions", "saturated", note=Message("note.exhausted")),
+                *course(case, case.episode.after),
                 *compare(case, "hit_rate", "hit_per_request", "usage", "running", "waiting"),
                 *compare(case, "residence_s", note=Message("note.residence")),
                 *heard,
@@ -162,7 +164,10 @@ class PreemptionCliff:
             summary=summary,
             onset=longest.pressure_onset,
             end=longest.end,
-            for_=compare(case, "preemptions", "usage_max", "waiting_max"),
+            for_=(
+                *compare(case, "preemptions", "usage_max", "waiting_max"),
+                *course(case, longest.inside),
+            ),
             actions=(lower_batch(case, 1), admission_limit(case, 2)),
         )
 

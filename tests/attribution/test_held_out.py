@@ -58,8 +58,12 @@ def test_restarts_and_the_preemption_regime(ways):
     assert share(figures.precision["cold-cache"]) >= 0.94
     assert share(figures.recall["cold-cache"]) >= 0.94
     answers = ways["forensics"]
-    said = reported(answers, "preemption-cliff", "preemption-thrash")
-    precision, recall = present(said, [answer.preempted for answer in answers])
+    preempted = [answer.preempted for answer in answers]
+    assert sum(preempted) == 21
+    assert [answer.regime for answer in answers] == preempted
+    # Spells of it that are less than a regime are reported too, as such.
+    spells = reported(answers, "preemption-cliff", "preemption-thrash")
+    precision, recall = present(spells, preempted)
     assert share(recall) == 1.0
     assert share(precision) >= 0.86
 

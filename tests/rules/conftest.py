@@ -39,7 +39,7 @@ _PIECE = re.compile(
     r"(?P<value>_|\d+(?:\.\d+)?)(?:\.\.(?P<to>\d+(?:\.\d+)?))?(?:~(?P<sd>\d+(?:\.\d+)?))?"
     r"(?:x(?P<n>\d+))?"
 )
-_EXPECT = {"weight", "certain", "summary", "onset", "end", "share", "severity", "missing", "engine"}
+_EXPECT = {"weight", "certain", "summary", "onset", "end", "share", "severity", "missing", "note"}
 
 
 def series(text: str, seed: str) -> np.ndarray:
@@ -234,6 +234,8 @@ class RuleCase:
             assert opinion.certain is expected["certain"]
         if "severity" in expected:
             assert opinion.severity == expected["severity"]
+        if "note" in expected:
+            assert expected["note"] in {one.note.key for one in opinion.for_ if one.note}
         if "missing" in expected:
             assert list(opinion.missing) == expected["missing"]
         if "share" in expected:
