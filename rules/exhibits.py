@@ -1,8 +1,19 @@
 """Figures → exhibits: each with its unit, both windows, and the place where it was read."""
 
+from collections.abc import Callable
+from dataclasses import replace
+
 from forensics.catalog.messages import Message
 from forensics.timeline import EngineTimeline
 from rules.interface import Case, Exhibit
+
+Sides = tuple[tuple[Exhibit, ...], tuple[Exhibit, ...]]
+
+# A figure within this factor of what it was is unchanged (diagnosis.md 3.5: prompts longer by a
+# quarter are other traffic).
+ALIKE = 1.25
+# Above it the pool has no room to speak of (the least usage that goes with preemption in logs).
+_ROOM = 0.9
 
 # Unit by figure; figures are attributes of forensics.attribution.Figures.
 _UNITS: dict[str, tuple[str, str]] = {
@@ -62,6 +73,41 @@ def compare(case: Case, *names: str, note: Message | None = None) -> tuple[Exhib
         place = case.timeline.place(_read_from(case.timeline, signal), _shown_at(case))
         shown.append(Exhibit(name, before, after, unit, place, note))
     return tuple(shown)
+
+
+def sides(
+    case: Case, names: tuple[str, ...], holds: Callable[[Exhibit], bool], note: Message
+) -> Sides:
+    """Show figures on the side they speak for: (what the note is true of, what it is not).
+
+    Args:
+        case: the case.
+        names: attributes of Figures.
+        holds: whether the note is true of an exhibit.
+        note: what the figures then mean for the cause; the others go without.
+    """
+    shown = compare(case, *names, note=note)
+    speaking = tuple(item for item in shown if holds(item))
+    return speaking, tuple(replace(item, note=None) for item in shown if item not in speaking)
+
+
+def is_alike(item: Exhibit) -> bool:
+    """Tell whether a figure stayed within a quarter of what it was."""
+    old, new = item.before, item.after
+    if not isinstance(old, float) or not isinstance(new, float) or old == 0.0:
+        return old == new
+    return 1 / ALIKE < new / old < ALIKE
+
+
+def has_risen(item: Exhibit) -> bool:
+    """Tell whether a figure was seen before and after, and is larger by a quarter."""
+    old, new = item.before, item.after
+    return isinstance(old, float) and isinstance(new, float) and new >= old * ALIKE > 0.0
+
+
+def has_room(item: Exhibit) -> bool:
+    """Tell whether a usage leaves room in the pool."""
+    return isinstance(item.after, float) and item.after < _ROOM
 
 
 def stated(signal: str, value: float | str, unit: str, case: Case, fact: str) -> Exhibit:

@@ -14,6 +14,7 @@ from forensics.attribution import figures
 from forensics.catalog.messages import Message
 from forensics.episodes import Episode, Span
 from forensics.timeline import EngineTimeline
+from rules.exhibits import ALIKE
 from rules.interface import Case, Exhibit
 
 # Rounding of sums; anything real shows at least a block here and there.
@@ -29,9 +30,6 @@ _KEPT = 0.7
 _LEAST_REQUESTS = 100.0
 _LEAST_POINTS = 8
 _SEVERAL = 2.0
-# What hangs together with a change of prompts by itself stays within this factor of what it was
-# (diagnosis.md 3.5: a quarter longer prompts are other traffic).
-_ALIKE = 1.25
 _EMPTYING = ("restart", "start", "reset", "sleep")
 ROOM = 0.6
 """Usage up to which there is no doubt that the pool had room, ratio (guess)."""
@@ -113,7 +111,7 @@ def nothing_else_changed(case: Case) -> bool:
         for name in ("prompt_len", "usage_per_running")
     ]
     known = [(old, new) for old, new in pairs if old and new is not None]
-    return bool(known) and all(1 / _ALIKE < new / old < _ALIKE for old, new in known)
+    return bool(known) and all(1 / ALIKE < new / old < ALIKE for old, new in known)
 
 
 def back_by_restart(case: Case, episode: Episode) -> Exhibit | None:

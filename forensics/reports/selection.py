@@ -17,6 +17,8 @@ MAIN_SIGNALS = (
 )
 RATIOS = frozenset({"hit_rate", "potential", "logged_hit_rate", "kv_usage"})
 _MOST_SIGNALS = 8
+# What is less likely than not is left to the list of all opinions.
+_FURTHER = 0.5
 
 
 def main_finding(analysis: Analysis) -> Finding | None:
@@ -46,6 +48,17 @@ def evidence_findings(analysis: Analysis) -> Sequence[Finding]:
         for cause in candidates
     }
     return [item for item in firsts.values() if item is not None]
+
+
+def further_findings(analysis: Analysis) -> Sequence[Finding]:
+    """Give what else is wrong and is no part of the answer, the first of each cause."""
+    told = {item.cause for item in (*shown_findings(analysis), *evidence_findings(analysis))}
+    firsts = {
+        item.cause: item
+        for item in reversed(analysis.findings)
+        if item.cause not in told and item.severity != "info" and item.confidence >= _FURTHER
+    }
+    return [item for item in analysis.findings if firsts.get(item.cause) is item]
 
 
 def advice(analysis: Analysis) -> Sequence[Advice]:

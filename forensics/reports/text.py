@@ -83,6 +83,7 @@ def _parts(style: TextStyle) -> list[Callable[[Analysis, Page], list[str]]]:
         text_verdict.header,
         text_verdict.verdict,
         text_verdict.actions,
+        *(() if style.verbose else (text_verdict.also_observed,)),
         text_verdict.signals,
         text_verdict.evidence,
         text_verdict.parts,

@@ -78,6 +78,14 @@ def actions(analysis: Analysis, page: Page) -> list[str]:
     return lines
 
 
+def also_observed(analysis: Analysis, page: Page) -> list[str]:
+    """Say what else is wrong, whether or not it has to do with the answer."""
+    lines: list[str] = []
+    for finding in selection.further_findings(analysis):
+        lines += _finding(finding, page, with_exhibits=False)
+    return [page.title("also_observed"), *lines] if lines else []
+
+
 def first_action(analysis: Analysis, page: Page) -> list[str]:
     """Say the first thing to do only."""
     lines: list[str] = []

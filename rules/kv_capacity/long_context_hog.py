@@ -13,10 +13,12 @@ Evidence it needs
 How it decides
     In the exhausted points, or while others wait behind requests of half the pool each, a running
     request holds on average at least a tenth of the pool, and at
-    least twice what it held before.
+    least twice what it held before. It must also hold clearly more than prompt and output of the
+    mean request of that time: a mean over running requests leans to those that are long and stay.
 
 When it is silent
-    Many requests share the pool, or requests were that large all along in a healthy state.
+    Many requests share the pool, or requests were that large all along in a healthy state; or all
+    of them are that large, as a batch job's are: that is the traffic, not a few of it.
 
 False positives
     A pool that is tiny for its model: then pool-too-small says so as well.
@@ -57,12 +59,15 @@ class LongContextHogParams(Params):
             a full pool (observed.md 8).
         most: share of the pool per running request from which one more does not fit, whatever
             usage is; 0.5 by arithmetic.
+        apart: what a running request holds against prompt and output of the mean request; at most
+            1 where all are alike (three recordings with hogs: 2.0 to 2.9, a batch job: 0.9).
     """
 
     footprint: float = 0.1
     growth: float = 2.0
     peak: float = 0.9
     most: float = 0.5
+    apart: float = 1.5
 
 
 class LongContextHog:
@@ -87,7 +92,11 @@ class LongContextHog:
             for item, peak in found
             if self._within(case, item)
         ]
-        hogs = [(item, prints) for item, prints in hogs if self._is_hog(prints)]
+        hogs = [
+            (item, prints)
+            for item, prints in hogs
+            if self._is_hog(prints) and self._is_apart(case, item, prints[1])
+        ]
         if not hogs:
             return None
         item, (before, after) = max(hogs, key=lambda pair: pair[1][1])
@@ -168,3 +177,10 @@ class LongContextHog:
         before, after = prints
         grown = before is None or after >= self.params.growth * before
         return after >= self.params.footprint and grown
+
+    def _is_apart(self, case: Case, item: Exhaustion, held: float) -> bool:
+        """Tell whether running requests hold more than the mean one is long; True if unknown."""
+        seen, pool = figures(case.timeline, item.run.inside), case.epoch.pool.tokens
+        if pool is None or seen.prompt_len is None or seen.output_len is None:
+            return True
+        return held * pool >= self.params.apart * (seen.prompt_len + seen.output_len)

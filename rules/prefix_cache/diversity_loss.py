@@ -40,7 +40,7 @@ from dataclasses import dataclass
 
 from forensics.catalog.messages import Message
 from rules.actions import fix_template, larger_batch, potential, probe, route_by_prefix
-from rules.exhibits import compare
+from rules.exhibits import compare, has_risen, has_room, is_alike, sides
 from rules.interface import Case, Opinion, Params, Severity
 from rules.prefix_cache.strength import UNDECIDED, lacking, strength
 from rules.repeats import DOUBT, lookups_may_fail, nothing_else_changed, still_repeats
@@ -86,13 +86,18 @@ class DiversityLoss:
         decided = case.attribution.decided and not doubt
         weight = strength(case.attribution, "diversity")
         heard, contrary = spoken(case, "diversity")
+        split, shared = sides(case, ("usage_per_running",), has_risen, Message("note.sharing_lost"))
+        room, full = sides(case, ("usage_max",), has_room, Message("note.pool_had_room"))
+        steady, moved = sides(
+            case, ("requests_per_s", "running"), is_alike, Message("note.load_unchanged")
+        )
         return Opinion(
             rule_id=self.id,
             cause=self.name,
             weight=min(UNDECIDED, weight) if doubt else weight,
             severity=self.severity,
             summary=Message(
-                "PC103.summary" if decided else "PC103.undecided",
+                "PC103.undecided" if not decided else "PC103.full" if full else "PC103.summary",
                 {
                     "engine": case.timeline.engine,
                     "before": case.episode.before,
@@ -105,13 +110,19 @@ class DiversityLoss:
             end=case.episode.end if case.episode.recovered else None,
             for_=(
                 *compare(case, "hit_rate", "hit_per_request", "miss_per_request"),
-                *compare(case, "usage_per_running", note=Message("note.sharing_lost")),
-                *compare(case, "usage_max", note=Message("note.pool_had_room")),
-                *compare(case, "requests_per_s", "running", note=Message("note.load_unchanged")),
+                *split,
+                *room,
+                *steady,
                 *workload(case),
                 *heard,
             ),
-            against=(*compare(case, "residence_s", "preemptions", "saturated"), *contrary),
+            against=(
+                *compare(case, "residence_s", "preemptions", "saturated"),
+                *shared,
+                *full,
+                *moved,
+                *contrary,
+            ),
             actions=(
                 fix_template(1),
                 route_by_prefix(case, 2),

@@ -47,7 +47,7 @@ from forensics.catalog.messages import Message
 from forensics.episodes.printed_rate import spans
 from rules.actions import admission_limit, larger_pool, lower_batch, potential
 from rules.exhaustion import Spell
-from rules.exhibits import compare
+from rules.exhibits import compare, is_alike, sides
 from rules.interface import Case, Exhibit, Opinion, Params, Severity
 from rules.prefix_cache.strength import lacking, strength
 from rules.regime import course, regime_share, regimes
@@ -99,6 +99,7 @@ class PreemptionCliff:
             return None
         share = case.attribution.share("capacity")
         heard, contrary = spoken(case, "capacity")
+        same, other = sides(case, ("prompt_len",), is_alike, Message("note.same_prompts"))
         summary = Message(
             "PC101.summary",
             {
@@ -123,13 +124,11 @@ class PreemptionCliff:
                 *course(case, case.episode.after),
                 *compare(case, "hit_rate", "hit_per_request", "usage", "running", "waiting"),
                 *compare(case, "residence_s", note=Message("note.residence")),
+                *same,
                 *heard,
                 *workload(case),
             ),
-            against=(
-                *compare(case, "prompt_len", note=Message("note.same_prompts")),
-                *contrary,
-            ),
+            against=(*other, *contrary),
             actions=(lower_batch(case, 1), admission_limit(case, 2), *larger_pool(case, 3)),
             would_decide=potential(case),
             missing=lacking(case),

@@ -41,7 +41,7 @@ References
 from dataclasses import dataclass
 
 from forensics.catalog.messages import Message
-from rules.exhibits import compare
+from rules.exhibits import compare, has_room, sides
 from rules.interface import Action, Case, Opinion, Params, Severity
 from rules.repeats import (
     DOUBT,
@@ -115,7 +115,8 @@ class StuckCache:
         proven = weight > alone
         shown = [*compare(case, "hit_rate", note=Message("note.hits_zero"))]
         shown += [item for item in (back, peer) if item is not None]
-        shown += compare(case, "usage_max", note=Message("note.pool_had_room"))
+        room, full = sides(case, ("usage_max",), has_room, Message("note.pool_had_room"))
+        shown += room
         return Opinion(
             rule_id=self.id,
             cause=self.name,
@@ -133,7 +134,7 @@ class StuckCache:
             onset=episode.onset,
             end=low_time(case, episode).end if episode.recovered or back else None,
             for_=(*shown, *compare(case, "residence_s", "prompt_len", "requests_per_s")),
-            against=compare(case, "usage_per_running", "preemptions"),
+            against=(*full, *compare(case, "usage_per_running", "preemptions")),
             actions=(
                 Action(Message("PC109.restart"), Message("PC109.restart_effect")),
                 Action(Message("PC109.upgrade"), Message("PC109.upgrade_effect"), None, 2),

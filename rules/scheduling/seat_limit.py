@@ -49,7 +49,7 @@ from forensics.catalog.messages import Message
 from forensics.episodes import Run, runs
 from rules.actions import admission_limit
 from rules.exhaustion import counted_preemptions
-from rules.exhibits import compare, stated
+from rules.exhibits import compare, is_alike, sides, stated
 from rules.interface import Action, Case, Exhibit, Opinion, Params, Severity
 from rules.prefill import prompts_fill_steps
 from rules.windows import first_onset, seen_in
@@ -126,6 +126,9 @@ class SeatLimit:
         if not deferred and not at_limit and prompts_fill_steps(seen):
             weight = self.params.beside_prefill
         weight *= min(1.0, run.seconds / (2 * self.params.least_s))
+        steady, moved = sides(
+            seen, ("hit_rate", "generation_tps"), is_alike, Message("note.unchanged")
+        )
         shown: list[Exhibit] = []
         if limit is not None:
             shown.append(stated("max_num_seqs", float(limit), "requests", case, "max_num_seqs"))
@@ -152,7 +155,7 @@ class SeatLimit:
                 *compare(seen, "running", "waiting", "waiting_deferred", "usage_max"),
                 *compare(seen, "queue_s", "ttft_s"),
             ),
-            against=compare(seen, "hit_rate", "generation_tps", note=Message("note.unchanged")),
+            against=(*steady, *moved),
             actions=(
                 Action(Message("SCH301.slots"), Message("SCH301.slots_effect"))
                 if deferred
