@@ -55,6 +55,25 @@ class Falls:
     doubtful: tuple[Episode, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _Series:
+    """A rate, interval by interval.
+
+    Attributes:
+        times / rate / weight: UTC seconds at which intervals end, rates, tokens behind them.
+        requests: that began to answer, per interval; None when not counted.
+        noise: variance of an interval's rate times its weight.
+        step: seconds between intervals; 0 where each is as long as the time since the last.
+    """
+
+    times: np.ndarray
+    rate: np.ndarray
+    weight: np.ndarray
+    requests: np.ndarray | None
+    noise: float
+    step: float
+
+
 def hit_rate_falls(timeline: EngineTimeline, signal: str = "hit_rate") -> Falls:
     """Find the steps down of a hit-rate signal of one engine.
 
@@ -110,7 +129,9 @@ def _all_falls(timeline: EngineTimeline, signal: str, *, brief: bool = False) ->
         pieces += [
             Segment(p.first + first, p.last + first, p.mean, p.weight, p.error) for p in inner
         ]
-    return _falls(timeline.engine, signal, times, pieces, noise, requests, step)
+    return _falls(
+        timeline.engine, signal, _Series(times, rate, weight, requests, noise, step), pieces
+    )
 
 
 def judged_singly(requests: np.ndarray | None) -> bool:
@@ -149,15 +170,8 @@ def _epochs(timeline: EngineTimeline, times: np.ndarray) -> list[tuple[int, int]
     return [(cuts[i], cuts[i + 1] - 1) for i in range(len(cuts) - 1)]
 
 
-def _falls(
-    engine: str,
-    signal: str,
-    times: np.ndarray,
-    pieces: Sequence[Segment],
-    noise: float,
-    requests: np.ndarray | None,
-    step: float,
-) -> list[Episode]:
+def _falls(engine: str, signal: str, series: _Series, pieces: Sequence[Segment]) -> list[Episode]:
+    times, step, requests = series.times, series.step, series.requests
     found: list[Episode] = []
     index = 0
     while index + 1 < len(pieces):
@@ -191,13 +205,14 @@ def _falls(
                 break
             end_piece += 1
         inside = pieces[bottom : end_piece + 1]
+        held = _held(series, base, low)
         weight = sum(piece.weight for piece in inside)
         level = sum(piece.mean * piece.weight for piece in inside) / weight
-        error = float(np.sqrt(noise / base.weight + noise / weight))
+        error = float(np.sqrt(series.noise / base.weight + series.noise / weight))
         episode = Episode(
             engine=engine,
             signal=signal,
-            onset=(float(times[base.last]), float(times[low.first])),
+            onset=(float(times[base.last]), float(times[low.first + held])),
             end=float(times[inside[-1].last]),
             recovered=recovered,
             baseline=Span(_before(times, base.first, step), float(times[base.last])),
@@ -212,6 +227,21 @@ def _falls(
             found.append(episode)
         index = max(end_piece + int(recovered), bottom)
     return found
+
+
+def _held(series: _Series, base: Segment, low: Segment) -> int:
+    """Give how many first points of a piece still have the level before it.
+
+    A piece must have some points, so one interval of a rate on its way down takes neighbours along:
+    the new level may begin later than its piece.
+    """
+    inside = slice(low.first, low.last + 1)
+    rate, weight = series.rate[inside], series.weight[inside]
+    passed = np.concatenate(([0.0], np.cumsum(weight * (rate - base.mean) ** 2)[:-1]))
+    rest_w, rest_h, rest_s = (
+        np.cumsum(part[::-1])[::-1] for part in (weight, rate * weight, rate**2 * weight)
+    )
+    return int(np.argmin(passed + rest_s - rest_h**2 / rest_w))
 
 
 def _before(times: np.ndarray, index: int, step: float) -> float:

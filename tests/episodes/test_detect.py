@@ -150,3 +150,14 @@ def test_idle_time_in_between_is_no_fall(falls_of):
 
 def test_no_lookups_at_all(falls_of):
     assert falls_of(np.zeros(30), weights=np.zeros(30)) == ()
+
+
+@pytest.mark.parametrize("half", [0.3, 0.45, 0.6])
+def test_an_interval_on_its_way_down_does_not_make_the_onset_early(falls_of, half):
+    # The shortest piece takes three thin intervals of the old level along with the half-way one.
+    rates = [*([0.83, 0.84] * 15), 0.835, 0.834, 0.84, half, *([0.0] * 30)]
+    weights = [9000.0] * 30 + [900.0, 1500.0, 2200.0, 5000.0] + [17_000.0] * 30
+    (fall,) = falls_of(rates, weights=weights)
+    begins = 1e9 + STEP * 34  # the end of the half-way interval
+    assert fall.onset[0] < begins - 1.0
+    assert begins - 1.0 <= fall.onset[1] <= begins + 1.0
