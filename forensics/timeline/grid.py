@@ -3,6 +3,7 @@
 Amounts and means are per interval; gauges are the last value of the bin; gaps stay null.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -143,12 +144,15 @@ def _choose(
     return None
 
 
-def _origin(track: Track, quality: str = "") -> Origin:
-    labels = ",".join(f'{name}="{value}"' for name, value in sorted(track.labels.items()))
+def _origin(tracks: Sequence[Track], quality: str = "") -> Origin:
+    """Name what was added up: the labels that all of it has select it."""
+    first = tracks[0]
+    shared = set(first.labels.items()).intersection(*(track.labels.items() for track in tracks))
+    labels = ",".join(f'{name}="{value}"' for name, value in sorted(shared))
     return Origin(
         "metrics",
-        track.source,
-        f"{track.exposed}{{{labels}}}" if labels else track.exposed,
+        first.source,
+        f"{first.exposed}{{{labels}}}" if labels else first.exposed,
         quality,
     )
 
@@ -171,7 +175,7 @@ def _gauges(columns: Columns, tracks: list[Track]) -> None:
             total = values if total is None else _sum(total, values)
         if total is not None:
             columns.values[name] = total
-            columns.origins[name] = _origin(found[0], wanted.quality)
+            columns.origins[name] = _origin(found, wanted.quality)
 
 
 def _counters(columns: Columns, tracks: list[Track]) -> None:
@@ -190,7 +194,7 @@ def _counters(columns: Columns, tracks: list[Track]) -> None:
                 columns.values["_prompt_base"] = np.array([float(track.values[0])])
         if total is not None:
             columns.values[name] = total
-            columns.origins[name] = _origin(found[0], wanted.quality)
+            columns.origins[name] = _origin(found, wanted.quality)
 
 
 def _means(columns: Columns, tracks: list[Track]) -> None:
@@ -207,14 +211,12 @@ def _means(columns: Columns, tracks: list[Track]) -> None:
 
 def _grown(columns: Columns, tracks: list[Track], metric: str) -> tuple[np.ndarray, Origin] | None:
     total: np.ndarray | None = None
-    origin: Origin | None = None
-    for track in tracks:
-        if track.metric == metric and track.edge is None:
-            values = last_values(track, columns.start, columns.step, columns.count)
-            amounts, _ = growth(values, columns.present)
-            total = amounts if total is None else _sum(total, amounts)
-            origin = origin or _origin(track)
-    return (total, origin) if total is not None and origin is not None else None
+    found = [track for track in tracks if track.metric == metric and track.edge is None]
+    for track in found:
+        values = last_values(track, columns.start, columns.step, columns.count)
+        amounts, _ = growth(values, columns.present)
+        total = amounts if total is None else _sum(total, amounts)
+    return None if total is None else (total, _origin(found))
 
 
 def _lifetime(columns: Columns, tracks: list[Track]) -> None:
@@ -223,7 +225,7 @@ def _lifetime(columns: Columns, tracks: list[Track]) -> None:
             columns.values["_lifetime"] = last_values(
                 track, columns.start, columns.step, columns.count
             )
-            columns.origins["_lifetime"] = _origin(track)
+            columns.origins["_lifetime"] = _origin([track])
 
 
 def _sum(left: np.ndarray, right: np.ndarray) -> np.ndarray:

@@ -279,3 +279,15 @@ def test_the_counter_of_preemptions_wins_and_nothing_is_added_up(timeline_of):
     counted = series("vllm:num_preemptions_total", [10.0, 12.0, 15.0])
     ended = series("vllm:request_num_preemptions_sum", [4.0, 4.0, 7.0])
     assert column(timeline_of(counted, ended), "preemptions") == [None, 2.0, 3.0]
+
+
+def test_a_sum_of_series_is_named_by_what_they_share(timeline_of):
+    name = "vllm:request_success_total"
+    timeline = timeline_of(
+        series(name, [0, 5, 9], finished_reason="stop", host="a"),
+        series(name, [0, 1, 1], finished_reason="error", host="a"),
+        series("vllm:prompt_tokens_total", [0, 700, 900], host="a"),
+    )
+    assert column(timeline, "finished") == [None, 6.0, 4.0]
+    assert timeline.origins["finished"].series == f'{name}{{host="a"}}'
+    assert timeline.origins["requests_per_s"].series == f'{name}{{host="a"}}'
