@@ -2,10 +2,11 @@
 
     python scripts/live_rows.py tests/incidents/live.tar.xz tests/incidents/live.json
 
-Each member folder holds one query_range answer of a released vLLM server (0.13.0 or 0.32.0, on a
-CPU, a tiny model with random weights, a small fixed pool) and what its client knew: when the load
-changed, and for every request the prompt tokens, how many the server found in its cache, and how
-many a cache without limit would have held. So the parts of each fall are exact in its own windows.
+Each member folder holds one query_range answer of a released vLLM server (0.13.0, 0.20.2 or 0.32.0,
+on a CPU, a tiny model with random weights, a small fixed pool) and what its client knew: when the
+load changed, and for every request the prompt tokens, how many the server found in its cache, and
+how many a cache without limit would have held. So the parts of each fall are exact in its own
+windows.
 """
 
 import json
@@ -57,7 +58,8 @@ def rows(metrics: Path, truth: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         if max(diversity, capacity) < PRESENT:
             continue
         share = capacity_share(diversity, capacity)
-        yield row_of(metrics.parent.name, number, share, timeline, episode)
+        found = row_of(metrics.parent.name, number, share, timeline, episode)
+        yield {**found, "version": truth["version"]}
 
 
 def main(arguments: list[str]) -> int:

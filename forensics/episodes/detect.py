@@ -233,8 +233,10 @@ def _held(series: _Series, base: Segment, low: Segment) -> int:
     """Give how many first points of a piece still have the level before it.
 
     A piece must have some points, so one interval of a rate on its way down takes neighbours along:
-    the new level may begin later than its piece.
+    the new level may begin later than its piece. A longer piece began where it fitted best.
     """
+    if low.last - low.first >= SHORTEST:
+        return 0
     inside = slice(low.first, low.last + 1)
     rate, weight = series.rate[inside], series.weight[inside]
     passed = np.concatenate(([0.0], np.cumsum(weight * (rate - base.mean) ** 2)[:-1]))
