@@ -179,6 +179,9 @@ class ColdCache:
             ]
             if not begun or dip.onset[1] < early or dip.onset[0] > late:
                 continue
+            longest = max(self.params.slack_s, dip.end - dip.onset[0])
+            if not slow.recovered and slow.end - dip.end > longest:
+                continue  # hits came back and requests stay slow: by something else
             return Opinion(
                 rule_id=self.id,
                 cause=self.name,
