@@ -137,10 +137,13 @@ def course(case: Case, inside: Span) -> tuple[Exhibit, ...]:
         if fall.onset[0] <= inside.end and fall.end >= inside.start
     )
     since = min((inside.start, *around))
-    seen = figures(timeline, Span(since, float(timeline.grid["time"][-1])))
+    end = float(timeline.grid["time"][-1])
+    seen = figures(timeline, Span(since, end))
     if seen.preemptions is None:
         return ()
-    note = Message(REGIME if _is_regime(seen) else SPELLS, {"since": since})
+    # What is over is not the state up to the end, however often it preempted.
+    goes_on = figures(timeline, Span(0.5 * (since + end), end)).preemptions != 0
+    note = Message(REGIME if goes_on and _is_regime(seen) else SPELLS, {"since": since})
     shown = compare(
         replace(case, before=None, after=seen), "saturated", "preemptions_per_request", note=note
     )

@@ -61,6 +61,7 @@ class LongContextHogParams(Params):
             usage is; 0.5 by arithmetic.
         apart: what a running request holds against prompt and output of the mean request; at most
             1 where all are alike (three recordings with hogs: 2.0 to 2.9, a batch job: 0.9).
+        passed: requests per running one that make a mean; of fewer, the long ones are most (guess).
     """
 
     footprint: float = 0.1
@@ -68,6 +69,7 @@ class LongContextHogParams(Params):
     peak: float = 0.9
     most: float = 0.5
     apart: float = 1.5
+    passed: float = 3.0
 
 
 class LongContextHog:
@@ -181,6 +183,10 @@ class LongContextHog:
     def _is_apart(self, case: Case, item: Exhaustion, held: float) -> bool:
         """Tell whether running requests hold more than the mean one is long; True if unknown."""
         seen, pool = figures(case.timeline, item.run.inside), case.epoch.pool.tokens
+        if held >= self.params.most or (seen.requests or 0.0) < self.params.passed * (
+            seen.running or 0.0
+        ):
+            return True
         if pool is None or seen.prompt_len is None or seen.output_len is None:
             return True
         return held * pool >= self.params.apart * (seen.prompt_len + seen.output_len)

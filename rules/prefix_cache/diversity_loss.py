@@ -41,7 +41,7 @@ from dataclasses import dataclass
 from forensics.catalog.messages import Message
 from rules.actions import fix_template, larger_batch, potential, probe, route_by_prefix
 from rules.exhibits import compare, has_risen, has_room, is_alike, sides
-from rules.interface import Case, Opinion, Params, Severity
+from rules.interface import Case, Exhibit, Opinion, Params, Severity
 from rules.prefix_cache.strength import UNDECIDED, lacking, strength
 from rules.repeats import DOUBT, lookups_may_fail, nothing_else_changed, still_repeats
 from rules.testimony import spoken
@@ -97,7 +97,7 @@ class DiversityLoss:
             weight=min(UNDECIDED, weight) if doubt else weight,
             severity=self.severity,
             summary=Message(
-                "PC103.undecided" if not decided else "PC103.full" if full else "PC103.summary",
+                f"PC103.{_said(case.after.usage_max, room) if decided else 'undecided'}",
                 {
                     "engine": case.timeline.engine,
                     "before": case.episode.before,
@@ -132,3 +132,10 @@ class DiversityLoss:
             would_decide=Message("decide.repeat") if doubt else potential(case),
             missing=("request contents or a second replica",) if doubt else lacking(case),
         )
+
+
+def _said(usage_max: float | None, room: tuple[Exhibit, ...]) -> str:
+    """Say of the pool what was seen of it."""
+    if usage_max is None:
+        return "unwatched"
+    return "summary" if room else "full"
