@@ -11,7 +11,7 @@ Sides = tuple[tuple[Exhibit, ...], tuple[Exhibit, ...]]
 
 # A figure within this factor of what it was is unchanged (diagnosis.md 3.5: prompts longer by a
 # quarter are other traffic).
-ALIKE = 1.25
+_ALIKE = 1.25
 # Above it the pool has no room to speak of (the least usage that goes with preemption in logs).
 _ROOM = 0.9
 
@@ -91,18 +91,23 @@ def sides(
     return speaking, tuple(replace(item, note=None) for item in shown if item not in speaking)
 
 
+def alike(old: float, new: float) -> bool:
+    """Tell whether a figure, not zero before, stayed within a quarter of what it was."""
+    return 1 / _ALIKE < new / old < _ALIKE
+
+
 def is_alike(item: Exhibit) -> bool:
-    """Tell whether a figure stayed within a quarter of what it was."""
+    """Tell whether an exhibit's figure is `alike` before and after."""
     old, new = item.before, item.after
     if not isinstance(old, float) or not isinstance(new, float) or old == 0.0:
         return old == new
-    return 1 / ALIKE < new / old < ALIKE
+    return alike(old, new)
 
 
 def has_risen(item: Exhibit) -> bool:
     """Tell whether a figure was seen before and after, and is larger by a quarter."""
     old, new = item.before, item.after
-    return isinstance(old, float) and isinstance(new, float) and new >= old * ALIKE > 0.0
+    return isinstance(old, float) and isinstance(new, float) and new >= old * _ALIKE > 0.0
 
 
 def has_room(item: Exhibit) -> bool:

@@ -9,7 +9,12 @@ meet the pool less than full.
 from dataclasses import replace
 
 from forensics.attribution import Figures, figures
-from forensics.attribution.physics import PREEMPTED_OFTEN, PREEMPTED_SHARE, SATURATED_SHARE
+from forensics.attribution.physics import (
+    PREEMPTED_OFTEN,
+    PREEMPTED_SHARE,
+    SATURATED_SHARE,
+    exhausted,
+)
 from forensics.catalog.messages import Message
 from forensics.episodes import Span, hit_rate_episodes
 from rules.exhaustion import Spell, exhaustions, spells
@@ -59,11 +64,9 @@ def is_uncounted(case: Case) -> bool:
 
 def _is_regime(window: Figures) -> bool:
     """Tell by the rule of the labels; what was not observed does not speak against it."""
-    often = window.preemptions_per_request
-    full = window.saturated is None or window.saturated >= SATURATED_SHARE
-    if often is None:
-        return full
-    return often >= _EVERY_TENTH or (full and often >= PREEMPTED_SHARE)
+    if window.preemptions_per_request is None:
+        return window.saturated is None or window.saturated >= SATURATED_SHARE
+    return exhausted(window, alone=_EVERY_TENTH)
 
 
 def _reached(value: float, threshold: float) -> float:

@@ -14,7 +14,7 @@ from forensics.attribution import figures
 from forensics.catalog.messages import Message
 from forensics.episodes import Episode, Span
 from forensics.timeline import EngineTimeline
-from rules.exhibits import ALIKE
+from rules.exhibits import alike
 from rules.interface import Case, Exhibit
 
 # Rounding of sums; anything real shows at least a block here and there.
@@ -111,7 +111,7 @@ def nothing_else_changed(case: Case) -> bool:
         for name in ("prompt_len", "usage_per_running")
     ]
     known = [(old, new) for old, new in pairs if old and new is not None]
-    return bool(known) and all(1 / ALIKE < new / old < ALIKE for old, new in known)
+    return bool(known) and all(alike(old, new) for old, new in known)
 
 
 def back_by_restart(case: Case, episode: Episode) -> Exhibit | None:

@@ -42,16 +42,20 @@ _HITS_GONE = 0.1
 _START_UP_S = 600.0
 
 
-def exhausted(after: Figures) -> bool:
+def exhausted(after: Figures, alone: float = PREEMPTED_OFTEN) -> bool:
     """Tell whether the window shows the preemption regime.
 
     A server preempts when no block is left, so where usage was not observed the count speaks alone.
     So it does where requests are preempted often: each gives its blocks back, and samples meet the
     pool less than full (in falls of real servers full in 3 to 20 % of them).
+
+    Args:
+        after: figures of the window.
+        alone: preemptions per finished request that need no full sample.
     """
     often = after.preemptions_per_request or 0.0
     full = after.saturated is None or after.saturated >= SATURATED_SHARE
-    return often >= PREEMPTED_SHARE and (full or often >= PREEMPTED_OFTEN)
+    return often >= PREEMPTED_SHARE and (full or often >= alone)
 
 
 def never_filled(

@@ -53,12 +53,11 @@ def evidence_findings(analysis: Analysis) -> Sequence[Finding]:
 def further_findings(analysis: Analysis) -> Sequence[Finding]:
     """Give what else is wrong and is no part of the answer, the first of each cause."""
     told = {item.cause for item in (*shown_findings(analysis), *evidence_findings(analysis))}
-    firsts = {
-        item.cause: item
-        for item in reversed(analysis.findings)
-        if item.cause not in told and item.severity != "info" and item.confidence >= _FURTHER
-    }
-    return [item for item in analysis.findings if firsts.get(item.cause) is item]
+    found: dict[str, Finding] = {}
+    for item in analysis.findings:
+        if item.cause not in told and item.severity != "info" and item.confidence >= _FURTHER:
+            found.setdefault(item.cause, item)
+    return list(found.values())
 
 
 def advice(analysis: Analysis) -> Sequence[Advice]:

@@ -182,7 +182,8 @@ class LongContextHog:
 
     def _is_apart(self, case: Case, item: Exhaustion, held: float) -> bool:
         """Tell whether running requests hold more than the mean one is long; True if unknown."""
-        seen, pool = figures(case.timeline, item.run.inside), case.epoch.pool.tokens
+        pool = case.epoch.pool.tokens
+        seen = figures(case.timeline, item.run.inside, pool)
         if held >= self.params.most or (seen.requests or 0.0) < self.params.passed * (
             seen.running or 0.0
         ):
