@@ -16,7 +16,7 @@ How it decides
     to be an incident is reported where a latency rose with it.
 
 When it is silent
-    No such event lies at the onset; or hits came back and requests stay slow to the end of the data.
+    No such event lies at the onset; or hits came back and requests stay slow to the end.
 
 False positives
     A restart with a smaller pool: the dip is cold, what stays afterwards is eviction.
